@@ -57,7 +57,7 @@ FEATURES = (
         "inflight_ratio",
         0.0,
         FEATURE_LIMIT,
-        "in flight at the interval's beginning over the BDP with standing queue and wait",
+        "in flight at the interval's beginning over the BDP with the wait",
     ),
 )
 ACTIONS = (

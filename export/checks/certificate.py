@@ -62,7 +62,6 @@ class Property:
         return ends[:, 0], ends[:, 1]
 
 
-# In company a network sees rtt_ratio times 1/2 to 2 (kernel/ndm/ndm_company.h): so do the limits of rtt_ratio here.
 PROPERTIES = (
     Property(
         "half_lost",
@@ -74,7 +73,7 @@ PROPERTIES = (
     ),
     Property(
         "long_queue",
-        "the RTT is three times the minimum, without a loss beyond that share",
+        "the RTT is twice the minimum, without a loss beyond that share",
         "a factor of at most 1",
         "drain: the flow's part of the queue is emptied",
         {"rtt_ratio": (1.0, schema.FEATURE_LIMIT), "loss_rate": (0.0, 0.0)},
@@ -82,7 +81,7 @@ PROPERTIES = (
     ),
     Property(
         "empty_path",
-        "the RTT is below 1.05 times the minimum, without a loss beyond that share",
+        "the RTT is below 1.1 times the minimum, without a loss beyond that share",
         "growth from two packets",
         "guard: slow start begins again, once the path has carried four times as much",
         {"rtt_ratio": (0.0, 0.1), "loss_rate": (0.0, 0.0)},

@@ -124,19 +124,16 @@ static inline struct ndm_bpf_model *ndm_model_in_use(void)
 	return model ? model : &ndm_builtin;
 }
 
-/* Fills the actions. Returns whether the network has decided, not the guard. */
-static inline bool ndm_run_policy(struct ndm_flow *flow)
+/* Fills the actions. */
+static inline void ndm_run_policy(struct ndm_flow *flow)
 {
 	struct ndm_bpf_model *model = ndm_model_in_use();
 
 	ndm_use_model(flow->sock.memory, model->number);
-	if (ndm_guard_decides(flow->sock.memory, flow->desk.actions))
-		return false;
 	if (model->network.hidden <= NDM_BPF_UNITS_FEW)
 		ndm_bpf_few_units(&model->network, flow);
 	else
 		ndm_bpf_many_units(&model->network, flow);
-	return true;
 }
 
 static inline void ndm_report(struct sock *sk, const struct ndm_flow *flow, u32 kind, u32 decision)
@@ -165,8 +162,7 @@ static inline bool ndm_bpf_decide(struct sock *sk, struct ndm_sock *ndm, u32 dec
 {
 	struct ndm_flow *flow = ndm_flow_of(ndm);
 
-	if (!ndm_run_policy(flow))
-		return true;
+	ndm_run_policy(flow);
 	NDM_COUNT(decisions);
 	ndm_report(sk, flow, NDM_BPF_DECISION, decision);
 	if (unlikely(ndm_guard_judge(sk, ndm, interval))) {

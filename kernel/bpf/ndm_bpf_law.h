@@ -28,44 +28,9 @@ __noinline int ndm_bpf_interval_close(struct ndm_measure *m, const struct ndm_re
 #define ndm_interval_close ndm_bpf_interval_close
 #include "ndm/ndm_bound.h"
 
-struct ndm_bpf_round {
-	u32 now_us;
-	u32 length_us;
-	u32 rtt_us;
-	u32 lost;
-	u32 delivered;
-	u32 cwnd_fp;
-	u32 carried;
-	bool starting;
-	bool reorders;
-};
-
-__noinline u32 ndm_bpf_bound_round(struct ndm_bound *b, const struct ndm_bpf_round *round)
+__noinline u32 ndm_bpf_bound_update(struct ndm_bound *b, const struct ndm_bound_round *round)
 {
-	if (!b || !round)
-		return 0;
-	return ndm_bound_update(b, round->starting, round->now_us, round->length_us,
-				round->rtt_us, round->lost, round->delivered,
-				round->cwnd_fp, round->carried, round->reorders);
-}
-
-static inline u32 ndm_bpf_bound_update(struct ndm_bound *b, bool starting, u32 now_us,
-				       u32 length_us, u32 rtt_us, u32 lost, u32 delivered,
-				       u32 cwnd_fp, u32 carried, bool reorders)
-{
-	struct ndm_bpf_round round = {
-		.now_us = now_us,
-		.length_us = length_us,
-		.rtt_us = rtt_us,
-		.lost = lost,
-		.delivered = delivered,
-		.cwnd_fp = cwnd_fp,
-		.carried = carried,
-		.starting = starting,
-		.reorders = reorders,
-	};
-
-	return ndm_bpf_bound_round(b, &round);
+	return b && round ? ndm_bound_update(b, round) : 0;
 }
 
 #define ndm_bound_update ndm_bpf_bound_update

@@ -26,12 +26,13 @@
 #include "input.h"
 #include "require.h"
 
+#define CWND_FP_MIN (NDM_CWND_MIN << NDM_CWND_FRAC)
 #define CWND_FP_MAX (NDM_CWND_MAX << NDM_CWND_FRAC)
 
 /* A new kind changes the meaning of the corpus: merge it again (kernel/fuzz/Makefile). */
 enum event_kind {
-	ARITHMETIC, LAW, BEGIN, ACK, ACK_LIKELY, COUNTERS, PATH, WINDOW, STATE, SSTHRESH, UNDO,
-	IDLE, MODEL, EVENT_KINDS
+	ARITHMETIC, LAW, BEGIN, ACK, ACK_LIKELY, COUNTERS, RECOVERY, PATH, WINDOW, STATE,
+	SSTHRESH, UNDO, IDLE, MODEL, CONTEST, EVENT_KINDS
 };
 
 /* Packed like the fuzzer's bytes. */
@@ -72,7 +73,17 @@ static u64 jiffies;
 static struct {
 	s16 h[NDM_HIDDEN_MAX];
 	u32 model;
+	enum ndm_phase phase;
+	u8 drain;
+	bool contest;
+	u32 spurious, undo_marker, lost, suspected;
+	u32 limit_fp, cut_us;
+	u16 own, rtts;
 } before;
+
+/* DSACKs since the last decision, and whether another recovery has begun since. */
+static u64 dsacks;
+static bool renewed;
 
 void *bpf_map_lookup_elem(void *map, const void *key)
 {
@@ -183,18 +194,29 @@ static void check_law(const struct event *event)
 {
 	struct ndm_measure measure = s.flow->sock.measure, same_measure = measure;
 	struct ndm_bound bound = s.flow->sock.memory->bound, same_bound = bound;
-	u32 cwnd_fp = s.flow->sock.cwnd_fp, now_us = measure.start_us + any(event->a);
-	u32 length_us, lost, carried;
+	struct ndm_bound_round round = {
+		.now_us = bound.cut_us + any(event->a),
+		.length_us = any(event->b),
+		.rtt_us = any(event->d),
+		.queue_us = any(event->b ^ event->c),
+		.min_rtt_us = measure.min_rtt_us,
+		.lost = bound.lost + any(event->c),
+		.delivered = bound.delivered + any(event->d),
+		.carried = any(event->d),
+		.cwnd_fp = s.flow->sock.cwnd_fp,
+		.starting = FLAG(0),
+		.unfilled = FLAG(1),
+	};
 	struct ndm_interval interval, same_interval;
 	struct ndm_reading now = {
-		.now_us = now_us,
+		.now_us = measure.start_us + any(event->a),
 		.delivered = measure.start_delivered + any(event->b),
 		.lost = measure.start_lost + any(event->c),
 		.inflight = any(event->b),
 		.srtt_us = any(event->d),
 		.mdev_us = any(event->c),
 		.sending_us = any(event->d),
-		.own = bound.own,
+		.own = bound.own >> NDM_BOUND_OWN_FRAC,
 	};
 
 	memset(&interval, 0x11, sizeof(interval));
@@ -204,14 +226,7 @@ static void check_law(const struct event *event)
 	REQUIRE(!memcmp(&measure, &same_measure, sizeof(measure)));
 	REQUIRE(!memcmp(&interval, &same_interval, sizeof(interval)));
 
-	now_us = bound.cut_us + any(event->a);
-	length_us = any(event->b);
-	lost = bound.lost + any(event->c);
-	carried = any(event->d);
-	REQUIRE(ndm_bpf_bound_update(&bound, FLAG(0), now_us, length_us, now.srtt_us, lost,
-				     bound.delivered + carried, cwnd_fp, carried, FLAG(1)) ==
-		ndm_bound_update(&same_bound, FLAG(0), now_us, length_us, now.srtt_us, lost,
-				 same_bound.delivered + carried, cwnd_fp, carried, FLAG(1)));
+	REQUIRE(ndm_bpf_bound_update(&bound, &round) == ndm_bound_update(&same_bound, &round));
 	REQUIRE(!memcmp(&bound, &same_bound, sizeof(bound)));
 }
 
@@ -257,13 +272,82 @@ static void check_flow(void)
 {
 	const struct sock *sk = (const struct sock *)&s;
 	const struct ndm_sock *ndm = &s.flow->sock;
+	const struct ndm_memory *memory = ndm->memory;
 
 	REQUIRE(s.tp.snd_cwnd >= 1 && s.tp.snd_cwnd <= NDM_CWND_MAX);
 	REQUIRE(ndm->cwnd_fp <= CWND_FP_MAX);
 	REQUIRE(ndm->given_cwnd <= NDM_CWND_MAX && ndm->phase <= NDM_RESTARTING);
-	REQUIRE(ndm->measure.drain <= NDM_DRAIN_INTERVALS);
+	REQUIRE(ndm->measure.drain <= 2);
+	REQUIRE(memory->contest.distrust <= NDM_CONTEST_DISTRUST);
+	REQUIRE(memory->contest.findings <
+		NDM_CONTEST_FINDINGS << (memory->contest.on ? memory->contest.distrust : 0));
+	REQUIRE(memory->bound.own <= NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC);
+	REQUIRE(memory->spurious <= s.tp.total_retrans);
 	REQUIRE(sk->sk_pacing_rate <= sk->sk_max_pacing_rate);
 	REQUIRE(sk->sk_pacing_rate);
+}
+
+/* The window after a decision, and the drain. */
+static void check_window(void)
+{
+	const struct ndm_sock *ndm = &s.flow->sock;
+	const struct ndm_memory *memory = ndm->memory;
+	u32 clamp = min(s.tp.snd_cwnd_clamp, NDM_CWND_MAX) << NDM_CWND_FRAC;
+	u32 limit_fp = memory->bound.limit_fp;
+	u32 passed_us = (u32)s.tp.tcp_mstamp - memory->drain.us;
+
+	REQUIRE(s.tp.snd_cwnd == ndm->given_cwnd);
+	REQUIRE(!limit_fp || s.tp.snd_cwnd <= limit_fp >> NDM_CWND_FRAC);
+	/* The time-out has cut the bound. Where it is outgrown, it begins again. */
+	if (before.phase == NDM_RESTARTING && ndm->phase == NDM_RESTARTING && before.contest &&
+	    memory->contest.on && (u32)s.tp.tcp_mstamp - before.cut_us <= NDM_BOUND_US)
+		REQUIRE(limit_fp >= before.limit_fp);
+	/* Slow start is over: the RTT falls by the flow's own queue. */
+	if (before.phase == NDM_SETTLING && ndm->phase == NDM_STEADY)
+		REQUIRE(memory->drain.decisions < NDM_DRAIN_SOON - 2);
+	/* A longer route has other queues. */
+	REQUIRE(!memory->rerouted || !memory->bound.most_us);
+	if (before.phase != NDM_STEADY || ndm->phase != NDM_STEADY)
+		return;
+	/* Two RTTs, and an interval. */
+	REQUIRE(before.drain != 1 || !ndm->measure.drain);
+	REQUIRE(before.drain != 2 || ndm->measure.drain <= 1 ||
+		passed_us < 2ULL * memory->drain.before_us);
+	if (before.contest && memory->contest.on && !before.drain)
+		REQUIRE(limit_fp && ndm->cwnd_fp == min(limit_fp, clamp));
+}
+
+/* A DSACK takes back one retransmission, of a recovery that the last decision has seen. */
+static void check_spurious(void)
+{
+	u32 more = s.flow->sock.memory->spurious - before.spurious;
+
+	if (!s.tp.undo_marker || s.tp.undo_marker != before.undo_marker)
+		REQUIRE((s32)more <= 0);
+	else if (!renewed)
+		REQUIRE((s32)more <= (s64)dsacks);
+	dsacks = 0;
+	renewed = false;
+}
+
+/* Whether @lost losses are fewer than @others. */
+static bool fewer(u32 lost, u32 others)
+{
+	return (s32)(lost - others) < 0;
+}
+
+/* Losses that count were there at an earlier decision, and none of them has arrived since. */
+static void check_lost(void)
+{
+	const struct ndm_memory *memory = s.flow->sock.memory;
+	u32 now = ndm_lost(&s.tp, memory);
+
+	REQUIRE(!fewer(now, memory->lost) && !fewer(now, memory->suspected));
+	if (!s.tp.reord_seen)
+		REQUIRE(memory->lost == now);
+	else if (memory->lost != before.lost && memory->lost != before.suspected)
+		REQUIRE(memory->lost == now &&
+			(fewer(now, before.lost) || fewer(now, before.suspected)));
 }
 
 static void acknowledge(const struct event *event, u32 us, u32 delivered)
@@ -291,16 +375,48 @@ static void acknowledge(const struct event *event, u32 us, u32 delivered)
 	decided = counters.decisions - decided;
 	starved = counters.starved - starved;
 	REQUIRE(starved <= decided && decided <= !!s.flow);
+	REQUIRE(!starved || s.flow->sock.memory->contest.on);
+	if (!decided)
+		return;
+	check_window();
+	check_spurious();
+	check_lost();
+	/* Without an RTT no loss is known to be the path's own. */
+	if (!before.rtts && FLAG(2) && before.phase == NDM_STEADY)
+		REQUIRE(s.flow->sock.memory->bound.own == before.own);
+}
+
+/* As tcp_retransmit_skb(), up to 2^31 packets of a connection. */
+static void retransmit(u32 packets)
+{
+	packets = min(packets, 0x7fffffff - s.tp.total_retrans);
+	s.tp.total_retrans += packets;
+	s.tp.undo_retrans = max(s.tp.undo_retrans, 0) + packets;
+}
+
+/* As tcp_init_undo() of another recovery, or DSACKs in this one. */
+static void count_undo(const struct event *event)
+{
+	if (FLAG(0)) {
+		s.tp.undo_marker = any(event->b);
+		s.tp.undo_retrans = s.tp.retrans_out ? (s32)s.tp.retrans_out : -1;
+		renewed = true;
+	} else if (s.tp.undo_marker && s.tp.undo_retrans > 0) {
+		u32 packets = min_t(u32, s.tp.undo_retrans, any(event->a));
+
+		s.tp.undo_retrans -= packets;
+		dsacks += packets;
+	}
 }
 
 static void count(const struct event *event)
 {
 	s.tp.lost_out = any(event->a);
 	s.tp.sacked_out = any(event->a) >> FLAG(0);
-	s.tp.retrans_out = any(event->b);
 	s.tp.packets_out = any(event->c);
 	s.tp.max_packets_out = any(event->d);
-	s.tp.total_retrans += any(event->b) >> FLAG(1);
+	retransmit(any(event->b) >> FLAG(1));
+	s.tp.retrans_out = min(any(event->b), s.tp.total_retrans);
 	s.tp.reord_seen += FLAG(3);
 	s.tp.delivered_ce += FLAG(4);
 	s.tp.is_cwnd_limited = FLAG(5);
@@ -330,16 +446,33 @@ static void set_window(const struct event *event)
 	s.tp.snd_cwnd = min(1 + any(event->b) % NDM_CWND_MAX, s.tp.snd_cwnd_clamp);
 }
 
+/* A time-out in contest cuts the bound at once; a packet that no congestion has lost does not. */
+static void check_timeout(void)
+{
+	const struct ndm_sock *ndm = &s.flow->sock;
+	const struct ndm_memory *memory = ndm->memory;
+	u32 limit_fp = memory->bound.limit_fp;
+
+	if (ndm->phase != NDM_RESTARTING || !memory->contest.on)
+		return;
+	REQUIRE(limit_fp >= CWND_FP_MIN && memory->bound.cut_us == (u32)s.tp.tcp_mstamp);
+	REQUIRE(limit_fp == CWND_FP_MIN || 10ULL * limit_fp <= 7ULL * memory->collapse_fp);
+	REQUIRE(!before.limit_fp || limit_fp <= before.limit_fp);
+}
+
 static void set_state(const struct event *event)
 {
 	u8 state = event->a % (TCP_CA_Loss + 1);
 
+	renewed = true;
 	s.tp.undo_marker = any(event->b);
 	icsk()->icsk_retransmits = event->c;
 	if (state == TCP_CA_Loss && FLAG(0))
 		s.tp.snd_cwnd = 1 + any(event->d) % s.tp.snd_cwnd;
 	call(ndm_op_set_state, state, 0);
 	icsk()->icsk_ca_state = state;
+	if (s.flow && state == TCP_CA_Loss)
+		check_timeout();
 }
 
 static void set_ssthresh(void)
@@ -399,6 +532,23 @@ static void change_model(const struct event *event)
 	element.number++;
 }
 
+/* The flow has competed with others, or does: few inputs have as many drains. */
+static void contest(const struct event *event)
+{
+	struct ndm_memory *memory = s.flow->sock.memory;
+
+	if (FLAG(0)) {
+		ndm_contest_distrust(&memory->contest);
+		ndm_bound_lift(&memory->bound);
+	} else {
+		ndm_contest_count(&memory->contest, FLAG(1) ? 1 : -1);
+		if (memory->contest.on && !memory->contest.findings)
+			ndm_bound_lift(&memory->bound);
+	}
+	if (FLAG(2))
+		ndm_begin_slow_start((struct sock *)&s, &s.flow->sock);
+}
+
 /* -- an input of the fuzzer ------------------------------------------------------ */
 
 static void happen(const struct event *event)
@@ -406,6 +556,17 @@ static void happen(const struct event *event)
 	if (s.flow) {
 		memcpy(before.h, s.flow->sock.memory->h, sizeof(before.h));
 		before.model = s.flow->sock.memory->model;
+		before.phase = s.flow->sock.phase;
+		before.drain = s.flow->sock.measure.drain;
+		before.contest = s.flow->sock.memory->contest.on;
+		before.limit_fp = s.flow->sock.memory->bound.limit_fp;
+		before.cut_us = s.flow->sock.memory->bound.cut_us;
+		before.own = s.flow->sock.memory->bound.own;
+		before.rtts = s.flow->sock.measure.rtt_count;
+		before.lost = s.flow->sock.memory->lost;
+		before.suspected = s.flow->sock.memory->suspected;
+		before.spurious = s.flow->sock.memory->spurious;
+		before.undo_marker = s.flow->sock.memory->undo_marker;
 	}
 	switch (event->kind % EVENT_KINDS) {
 	case ARITHMETIC:
@@ -426,6 +587,9 @@ static void happen(const struct event *event)
 		break;
 	case COUNTERS:
 		count(event);
+		break;
+	case RECOVERY:
+		count_undo(event);
 		break;
 	case PATH:
 		change_path(event);
@@ -448,6 +612,10 @@ static void happen(const struct event *event)
 	case MODEL:
 		change_model(event);
 		break;
+	case CONTEST:
+		if (s.flow)
+			contest(event);
+		break;
 	}
 	if (s.flow)
 		check_flow();
@@ -469,6 +637,8 @@ static void boot(void)
 	jiffies = 0;
 	ndm_connections = 0;
 	ndm_watched = true;
+	dsacks = 0;
+	renewed = false;
 	ring_is_full = false;
 	memset(&counters, 0, sizeof(counters));
 	has_element = false;

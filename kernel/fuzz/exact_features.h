@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ndm/ndm_drain.h"
 #include "ndm/ndm_features.h"
 #include "require.h"
 
@@ -32,14 +33,12 @@ struct exact_connection {
 	u32 last_rtt_us;
 	u32 plasticity;
 	u32 decisions;
-	u32 standing, wait;		/* 32nds of the minimum RTT */
+	u64 wait_us;
 	bool loss[16];			/* newest first */
 	u8 delay[16];			/* quarter octaves, newest first */
 	u8 drain;			/* intervals that are left of one */
-	u32 flat_us;			/* RTT of a drain that changed nothing */
-	u32 tries;			/* drains that may find it again */
+	u64 flat_us;			/* RTT of a drain that changed nothing; 0: none */
 	bool faster;			/* the last interval was, than all before */
-	bool rerouted;
 	bool timed_out, marked, app_limited;
 };
 
@@ -132,89 +131,57 @@ static inline u32 exact_min_rtt(struct exact_window *w, u32 now_us, u32 srtt_us)
 	return least < EXACT_NO_RTT ? least : 0;
 }
 
-/* Whether a drain of this RTT has not changed the one before it, above the minimum. */
-static inline bool exact_flat(const struct exact_connection *c, u64 rtt_us,
-			      u64 min_rtt_us)
+/*
+ * A drain is over: of these mean RTTs before and in it, and of this smallest RTT in it. One that
+ * changed nothing has found a longer route: at once within an eighth of the known one, else where
+ * the next one finds the same RTT. Returns whether it is at least twice as long.
+ */
+static inline bool exact_route(struct exact_connection *c, u32 now_us, s64 before_us, s64 rtt_us,
+			       u64 least_us, u64 min_rtt_us)
 {
-	return rtt_us + c->last_rtt_us / 32 >= c->last_rtt_us &&
-	       c->least_rtt_us > min_rtt_us + min_rtt_us / 32;
-}
+	u64 known_us = c->flat_us, small_us = least_us;
 
-/* An RTT plus this many 32nds of it. */
-static inline u64 exact_more(u64 rtt_us, u32 more)
-{
-	return rtt_us + rtt_us * more / 32;
-}
-
-/* The minimum RTT after a drain: a second one that is flat makes it larger. */
-static inline u32 exact_route(struct exact_connection *c, u32 now_us, u32 rtt_us,
-			      u32 min_rtt_us)
-{
-	bool flat = exact_flat(c, rtt_us, min_rtt_us);
-	u64 small = c->flat_us < rtt_us ? c->flat_us : rtt_us;
-	u64 large = c->flat_us < rtt_us ? rtt_us : c->flat_us;
-	bool longer = rtt_us / 2 >= exact_more(min_rtt_us, c->standing + c->wait);
-
-	if (longer || (flat && !c->flat_us))
-		c->tries = 3;
-	else if (c->tries)
-		c->tries--;
-	if (!flat || !c->flat_us || large - small > small / 16) {
-		if (flat)
-			c->flat_us = rtt_us;
-		if (!c->tries)
-			c->flat_us = 0;
-		return min_rtt_us;
-	}
-	c->rerouted = rtt_us / 2 >= min_rtt_us;
 	c->flat_us = 0;
-	c->tries = 0;
-	c->min_rtt = (struct exact_window) { small, small, now_us, 0 };
-	return small;
-}
+	if (rtt_us < before_us - before_us / 32 || least_us <= min_rtt_us + min_rtt_us / 32)
+		return false;
+	if (known_us && known_us < small_us)
+		small_us = known_us;
+	if (least_us - min_rtt_us >= min_rtt_us / 8) {
+		u64 large_us = known_us > least_us ? known_us : least_us;
 
-/* @queue_us in 32nds of the minimum RTT. */
-static inline u32 exact_32nds(u64 queue_us, u32 min_rtt_us)
-{
-	u64 queue = queue_us * 32 / (min_rtt_us ?: 1);
-
-	return queue < 255 ? queue : 255;
+		if (!known_us || large_us > small_us + small_us / 64) {
+			c->flat_us = least_us;
+			return false;
+		}
+	}
+	c->min_rtt = (struct exact_window) { small_us, small_us, now_us, 0 };
+	return small_us / 2 >= min_rtt_us;
 }
 
 /* What is left of an RTT without the wait for other packets. */
-static inline u32 exact_without_wait(const struct exact_connection *c, u32 rtt_us,
-				     u32 min_rtt_us)
+static inline u32 exact_without_wait(const struct exact_connection *c, u32 rtt_us)
 {
-	u64 wait_us = (u64)min_rtt_us * c->wait / 32;
-
-	return rtt_us > wait_us ? rtt_us - wait_us : 0;
-}
-
-/* The other flows' queue: what a drain of this mean RTT has left. */
-static inline void exact_left(struct exact_connection *c, u32 rtt_us, u32 min_rtt_us)
-{
-	u32 without_us = exact_without_wait(c, rtt_us, min_rtt_us);
-
-	c->standing = without_us > min_rtt_us ?
-			      exact_32nds(without_us - min_rtt_us, min_rtt_us) : 0;
+	return rtt_us > c->wait_us ? rtt_us - c->wait_us : 0;
 }
 
 /*
  * The wait goes a quarter of the way to what the mean RTT exceeds the smallest one by, rounded
- * up; not where the smallest one shows a queue that grows.
+ * up; not up where the smallest one shows a queue that grows.
  */
-static inline void exact_wait(struct exact_connection *c, u32 rtt_us, u32 min_rtt_us)
+static inline void exact_wait(struct exact_connection *c, u64 rtt_us, u64 min_rtt_us)
 {
-	u32 least_us = c->least_rtt_us > min_rtt_us ? c->least_rtt_us : min_rtt_us;
-	u32 wait = rtt_us > least_us ? exact_32nds(rtt_us - least_us, min_rtt_us) : 0;
+	u64 least_us = c->least_rtt_us > min_rtt_us ? c->least_rtt_us : min_rtt_us;
+	u64 goal_us = rtt_us > least_us ? rtt_us - least_us : 0;
 
-	if (wait <= c->wait)
-		c->wait -= (c->wait - wait + 3) / 4;
-	else if (least_us < c->last_rtt_us)
-		c->wait += (wait - c->wait + 3) / 4;
+	if (goal_us > 8 * min_rtt_us)
+		goal_us = 8 * min_rtt_us;
+	if (goal_us < c->wait_us)
+		c->wait_us = (3 * c->wait_us + goal_us) / 4;
+	else if (goal_us > c->wait_us && least_us < c->last_rtt_us)
+		c->wait_us = (3 * c->wait_us + goal_us + 3) / 4;
 }
 
-/* The minimum RTT after an interval of this mean RTT, and what a drain has left. */
+/* The minimum RTT after an interval of this mean RTT. */
 static inline u32 exact_rtt_update(struct exact_connection *c,
 				   const struct ndm_reading *now, u32 srtt_us,
 				   u32 rtt_us)
@@ -232,12 +199,8 @@ static inline u32 exact_rtt_update(struct exact_connection *c,
 		c->min_rtt.previous = EXACT_NO_RTT;
 	}
 	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, least_us);
-	if (rtt_us && !c->drain) {
+	if (rtt_us && !c->drain)
 		exact_wait(c, rtt_us, min_rtt_us);
-	} else if (drained) {
-		min_rtt_us = exact_route(c, now->now_us, rtt_us, min_rtt_us);
-		exact_left(c, rtt_us, min_rtt_us);
-	}
 	return min_rtt_us;
 }
 
@@ -264,7 +227,7 @@ static inline bool exact_faster(struct exact_connection *c, u64 rate, u32 rtt_us
 	u64 known = c->max_rate.current > c->max_rate.previous ? c->max_rate.current :
 								 c->max_rate.previous;
 	bool fast = known && rtt_us && !lost && !memchr(c->loss, true, 8) && !c->app_limited &&
-		    exact_without_wait(c, rtt_us, min_rtt_us) <= min_rtt_us + (u64)min_rtt_us / 8;
+		    exact_without_wait(c, rtt_us) <= min_rtt_us + (u64)min_rtt_us / 8;
 	bool faster = fast && c->faster && rate + known / 20 >= known;
 
 	c->faster = fast && !faster && rate >= known + known / 20;
@@ -367,10 +330,9 @@ static inline void check_close(struct exact_connection *c,
 	u32 rtt_us = got->rtt_us, min_rtt_us, max_rate, path_us;
 	const s16 *x = got->x;
 	int i, floor = 15;
-	s64 gradient = 0, share, usual;
+	s64 gradient = 0, rising, share, usual;
 	u64 known;
 
-	c->rerouted = false;
 	if (lost > 2147483647)
 		lost = 0;
 	lost += c->marked;
@@ -388,9 +350,12 @@ static inline void check_close(struct exact_connection *c,
 	c->loss[0] = lost;
 
 	REQUIRE(got->length_us == length_us);
+	REQUIRE(got->delivered == delivered && got->lost == lost);
+	REQUIRE(got->before_us == c->last_rtt_us);
+	REQUIRE(got->least_rtt_us == (c->rtt_count ? c->least_rtt_us : U32_MAX));
 	check_rtt(c, rtt_us);
 	if (rtt_us) {
-		u32 without_us = exact_without_wait(c, rtt_us, min_rtt_us) ?: 1;
+		u32 without_us = exact_without_wait(c, rtt_us) ?: 1;
 		int bin = ndm_quarter_octave(without_us, min_rtt_us);
 
 		bin = bin < 0 ? 0 : bin > 15 ? 15 : bin;
@@ -398,7 +363,7 @@ static inline void check_close(struct exact_connection *c,
 		gradient = exact_delay(c, rtt_us, min_rtt_us, bin);
 	}
 
-	path_us = exact_without_wait(c, rtt_us && c->wait > 4 ? rtt_us : srtt_us, min_rtt_us);
+	path_us = exact_without_wait(c, rtt_us && c->wait_us > min_rtt_us / 8 ? rtt_us : srtt_us);
 	REQUIRE(x[NDM_IN_RTT_RATIO] ==
 		exact_ratio(path_us - (path_us < min_rtt_us ? path_us :
 							      min_rtt_us),
@@ -409,10 +374,10 @@ static inline void check_close(struct exact_connection *c,
 	for (i = 0; i < 16; i++)
 		floor = c->delay[i] < floor ? c->delay[i] : floor;
 	REQUIRE(x[NDM_IN_QUEUE_FLOOR] == 1024 * floor);
-	REQUIRE(got->rerouted == c->rerouted);
+	rising = 82 + 8192 * c->wait_us / (min_rtt_us ?: 1);
 	REQUIRE(x[NDM_IN_CONGESTION] ==
 		(x[NDM_IN_ENTROPY] < 2867 &&
-				 (lost || (gradient > 82 + 256 * (s64)c->wait &&
+				 (lost || (gradient > rising &&
 					   x[NDM_IN_RTT_RATIO] > 410)) ?
 			 4096 : -4096));
 	REQUIRE(x[NDM_IN_PLASTICITY] == c->plasticity);
@@ -424,8 +389,7 @@ static inline void check_close(struct exact_connection *c,
 	REQUIRE(x[NDM_IN_RTT_GRADIENT] == gradient);
 	REQUIRE(x[NDM_IN_DELIVERY_RATIO] == exact_ratio(rate, max_rate, 4096));
 	bdp = max_rate;
-	bdp = (bdp * min_rtt_us) >> 12;
-	bdp += bdp * (c->standing + c->wait) / 32;
+	bdp = bdp * (min_rtt_us + c->wait_us) >> 12;
 	REQUIRE(x[NDM_IN_INFLIGHT_RATIO] ==
 		exact_ratio((u64)c->begin.inflight << 12, bdp ?: 1, 32767));
 	c->decisions++;

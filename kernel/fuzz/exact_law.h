@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The control law's stateless functions again, exactly: 128 bits, long double, and products
- * where ndm_window.h, ndm_company.h, ndm_slow_start.h, ndm_drain.h and ndm_bound.h have shifts
+ * where ndm_window.h, ndm_slow_start.h, ndm_drain.h, ndm_contest.h and ndm_bound.h have shifts
  * and quotients.
  */
 #ifndef NDM_FUZZ_EXACT_LAW_H
@@ -10,7 +10,8 @@
 #include <math.h>
 
 #include "ndm/ndm_bound.h"
-#include "ndm/ndm_company.h"
+#include "ndm/ndm_contest.h"
+#include "ndm/ndm_drain.h"
 #include "ndm/ndm_guard.h"
 #include "ndm/ndm_slow_start.h"
 #include "require.h"
@@ -41,38 +42,6 @@ static void check_next_cwnd(u32 cwnd_fp, s16 action)
 	REQUIRE(ndm_next_cwnd(cwnd_fp - 1, action) <= next);
 	if (action > -32768)
 		REQUIRE(ndm_scaled_cwnd(cwnd_fp, action - 1) <= scaled);
-}
-
-/* -- ndm_company.h ------------------------------------------------------------ */
-
-/* @queue, @scaled: Q12. @cwnd_fp / (64 * 256) is the factor, between 1/2 and 2. */
-static void check_scaled_queue(u32 cwnd_fp, s64 queue, s64 scaled)
-{
-	s64 factor = cwnd_fp < 32 << 8 ? 32 << 8 : cwnd_fp > 128 << 8 ? 128 << 8 : cwnd_fp;
-
-	REQUIRE(scaled << 14 <= factor * queue);
-	/* A window's last quarter of a packet of 64 is rounded down, and then the product. */
-	REQUIRE((scaled + 1) << 14 > (factor - 3) * queue);
-}
-
-static void check_scale_queue(u32 cwnd_fp, s16 rtt_ratio, s16 inflight_ratio)
-{
-	s16 x[NDM_INPUTS] = {
-		[NDM_IN_RTT_RATIO] = rtt_ratio,
-		[NDM_IN_INFLIGHT_RATIO] = inflight_ratio,
-	};
-
-	ndm_scale_queue(x, cwnd_fp);
-	if (x[NDM_IN_RTT_RATIO] < 32767)
-		check_scaled_queue(cwnd_fp, rtt_ratio, x[NDM_IN_RTT_RATIO]);
-	else
-		REQUIRE(2 * rtt_ratio >= 32767);
-	if (inflight_ratio <= 4096)
-		REQUIRE(x[NDM_IN_INFLIGHT_RATIO] == inflight_ratio);
-	else if (x[NDM_IN_INFLIGHT_RATIO] < 32767)
-		check_scaled_queue(cwnd_fp, inflight_ratio - 4096, x[NDM_IN_INFLIGHT_RATIO] - 4096);
-	else
-		REQUIRE(2 * (inflight_ratio - 4096) >= 32767 - 4096);
 }
 
 /* -- ndm_slow_start.h --------------------------------------------------------- */
@@ -113,9 +82,8 @@ static void check_end(u32 cwnd_fp, const struct ndm_measure *m, bool grows)
 {
 	u32 next_fp = ndm_slow_start_end(cwnd_fp, m, grows);
 	u64 most_fp = grows ? 2ULL * cwnd_fp : cwnd_fp;
-	/* 17 sixteenths of a BDP with 24 + 5 fraction bits. */
-	__int128 bdp_fp = (__int128)m->max_rate * m->min_rtt_us *
-			  (32 + m->standing + m->wait) * 17 >> 25;
+	/* 17 sixteenths of a BDP with 24 fraction bits. */
+	__int128 bdp_fp = (__int128)m->max_rate * ((u64)m->min_rtt_us + m->wait_us) * 17 >> 20;
 
 	REQUIRE(next_fp >= cwnd_fp / 2 && next_fp <= most_fp);
 	REQUIRE(next_fp == cwnd_fp / 2 || next_fp <= bdp_fp);
@@ -124,68 +92,152 @@ static void check_end(u32 cwnd_fp, const struct ndm_measure *m, bool grows)
 
 /* -- ndm_drain.h -------------------------------------------------------------- */
 
-/* @x: (NDM_INPUTS) Q12. A queue of an eighth of min_rtt is one of 512. */
-static void check_drain_due(const struct ndm_drain_clock *clock, u32 cwnd_fp, const s16 *x,
-			    u8 standing)
+/* How far @rtt_us is above @explained_us. */
+static s64 exact_queue_us(s64 rtt_us, s64 explained_us)
 {
-	s32 unexplained = x[NDM_IN_RTT_RATIO] - 128 * standing;
-	bool queue = unexplained >= 512;
-	bool regular = clock->decision == 8 || (clock->decision == 16 && queue) ||
-		       (clock->again && clock->decisions >= 8) || clock->us >= 20000000 ||
-		       clock->decisions >= (queue ? 64 : 256);
-	bool early = unexplained >= 4096 + 128 * standing;
-	bool due = clock->decision >= 8 && clock->decisions >= 4 && cwnd_fp >= 1024 &&
-		   ((regular && x[NDM_IN_RTT_VARIATION] <= 512) ||
-		    (early && x[NDM_IN_RTT_VARIATION] <= 1024));
-
-	REQUIRE(ndm_drain_due(clock, cwnd_fp, x, standing) == due);
+	return rtt_us > explained_us ? rtt_us - explained_us : 0;
 }
 
-static void check_drain_cwnd(u32 cwnd, const s16 *x, u8 standing, bool first)
+/* Whether the RTT has fallen as where another flow drains. @wait: of the drains; may begin */
+static bool exact_joined(const struct ndm_drain *d, const struct ndm_drain_view *v, u8 *wait)
 {
-	u64 rtt = 4096 + x[NDM_IN_RTT_RATIO], explained = 4096 + 128 * standing;
-	u8 eighths = ndm_drain_eighths(x, standing, first);
-	u32 kept = ndm_drain_cwnd(cwnd, eighths);
+	s64 fall_us = exact_queue_us(v->before_us, v->rtt_us);
+	s64 queue_us = exact_queue_us(v->before_us, v->explained_us);
+	bool confirms = *wait;
 
-	/* What stays is a window: smaller than the whole one, and no single packet. */
-	REQUIRE(kept >= NDM_CWND_MIN && kept <= cwnd);
-	REQUIRE(kept < cwnd || cwnd < NDM_DRAIN_CWND_MIN);
-	REQUIRE(kept >= 4 || cwnd < 8);
-	REQUIRE(kept >= cwnd / 16);
-	if (cwnd >= 64)
-		REQUIRE(kept == (eighths ? (u64)cwnd * eighths / 8 : cwnd / 16));
-	if (first) {
-		/* An eighth of what the path holds is removed with the queue. */
-		REQUIRE(eighths >= 1 && eighths <= 7);
-		REQUIRE(eighths == 1 || eighths * rtt <= 7 * explained);
-		REQUIRE(eighths == 7 || (eighths + 1) * rtt > 7 * explained);
-	} else if (rtt < explained + 512) {
-		REQUIRE(eighths == 6);
-	} else {
-		REQUIRE(eighths <= 4 && eighths != 3);
-		/* A quarter of the path stays empty, and no more halvings than that needs. */
-		REQUIRE(eighths * rtt <= 6 * explained);
-		REQUIRE(eighths == 4 || (eighths ? 2 * eighths : 1) * rtt > 6 * explained);
+	if (8 * fall_us + 7 < v->min_rtt_us)
+		return false;
+	/* A competing flow may have given way: once the queue has grown again. */
+	if (v->contest && !confirms && 8 * fall_us + 7 >= queue_us)
+		*wait = 8;
+	if (v->contest)
+		return d->decisions >= 8 && 2 * fall_us + 1 >= queue_us;
+	if (confirms)
+		return d->decisions >= 4 && 8 * fall_us + 7 >= queue_us;
+	return d->decisions >= 8 && 4 * fall_us + 3 >= queue_us;
+}
+
+/* Returns whether a drain is due, as from here on. */
+static bool check_drain_due(struct ndm_drain *d, const struct ndm_drain_view *v)
+{
+	const struct ndm_drain before = *d;
+	s64 queue_us = exact_queue_us(v->rtt_us, v->explained_us);
+	/* Once it is due, it stays so where it cannot begin. */
+	bool waited = before.wait == 1, confirms = before.wait, slower, joined, due = false;
+	u8 wait = before.wait >= 2 ? before.wait - 1 : before.wait;
+
+	slower = before.decisions >= 4 && !v->contest && queue_us >= (s64)v->explained_us;
+	if (v->cwnd_fp >= 4 << 8 && v->rtt_us && v->decision >= 8 && v->variation <= 1024) {
+		joined = !slower && exact_joined(&before, v, &wait);
+		due = slower || waited || (confirms && joined);
+		if (v->variation <= 512)
+			due |= joined || v->now_us - before.us >= 10000000 ||
+			       (!before.before_us && before.decisions >= 16) ||
+			       (before.decisions >= 64 && 8 * queue_us + 7 >= v->min_rtt_us);
 	}
+	REQUIRE(ndm_drain_due(d, v) == due);
+	REQUIRE(d->wait == wait && wait <= 8);
+	REQUIRE(d->us == before.us && d->decisions == before.decisions && d->cwnd == before.cwnd);
+	return due;
 }
 
-static void check_drain_rtts(u32 a_us, u32 b_us, u32 c_us, u32 d_us)
+/* The two intervals after slow start have too few decisions for a drain to be joined. */
+static void check_drain_settled(struct ndm_drain *d)
 {
-	s64 a = a_us, b = b_us, c = c_us, d = d_us, least = a < b ? a : b;
-	u64 explained_us = 8ULL * a_us + 7;
-	/* 5/4 of it, Q12; a quarter is rounded down to whole microseconds. */
-	__int128 wide = (__int128)explained_us * 5 << 10;
-	u16 kept = ndm_drain_kept(b_us, explained_us);
-	__int128 excess;
+	const struct ndm_drain before = *d;
+
+	ndm_drain_settled(d);
+	REQUIRE(d->decisions == before.decisions || before.decisions + 2 >= 8);
+	REQUIRE(d->decisions <= before.decisions && d->decisions + 2 < 8);
+	REQUIRE(d->decisions == before.decisions || d->decisions + 3 == 8);
+	REQUIRE(d->us == before.us && d->before_us == before.before_us && d->wait == before.wait);
+}
+
+/* The window in a drain is three quarters of what the path holds, rounded up, and a packet. */
+static void check_drain_begin(struct ndm_drain *d, const struct ndm_drain_view *v, u32 rate)
+{
+	/* 26 fraction bits. */
+	unsigned __int128 kept = (unsigned __int128)3 * v->explained_us * rate;
+	unsigned __int128 packet = 1 << 26, cwnd;
+
+	ndm_drain_begin(d, v, rate);
+	cwnd = d->cwnd * packet;
+	REQUIRE(d->us == v->now_us && d->before_us == v->rtt_us);
+	REQUIRE(!d->decisions && !d->wait);
+	REQUIRE(d->cwnd >= NDM_CWND_MIN && d->cwnd <= NDM_CWND_MAX);
+	REQUIRE(d->cwnd == NDM_CWND_MAX || cwnd + 12 >= kept + packet);
+	REQUIRE(cwnd <= kept + 2 * packet);
+}
+
+/* A quarter of what the path holds stays beside it. */
+static void check_drain_kept(const struct ndm_drain *d, u32 rtt_us)
+{
+	u16 kept = ndm_drain_kept(d, rtt_us);
+	/* 5/4 of the RTT, Q12; a quarter is rounded down to whole microseconds. */
+	__int128 wide = (__int128)rtt_us * 5 << 10, before = d->before_us ? d->before_us : 1;
 
 	REQUIRE(kept >= 1 && kept <= 4096);
-	REQUIRE(kept == 1 || (__int128)kept * b <= wide);
-	REQUIRE(kept == 4096 || (kept + (__int128)1) * (b ? b : 1) > wide - 4096);
-	REQUIRE(ndm_drains_agree(a_us, b_us) == (16 * llabs(a - b) <= least));
-	REQUIRE(ndm_drain_flat(a_us, b_us, c_us, d_us) ==
-		(32 * (a - b) <= a && 32 * (c - d) > d));
-	excess = a > b ? (__int128)(a - b) * 32 / (c ? c : 1) : 0;
-	REQUIRE(ndm_rtt_excess(a_us, b_us, c_us) == (excess < 255 ? (u8)excess : 255));
+	REQUIRE(kept == 1 || kept * before <= wide);
+	REQUIRE(kept == 4096 || (kept + 1) * before > wide - 4096);
+}
+
+/* -- ndm_contest.h ------------------------------------------------------------ */
+
+/* What the drains of a connection have found. */
+struct exact_contest {
+	u64 entry_fp, queue_us;
+	u32 findings, most;	/* the mode changes at most */
+	u32 distrust;
+	bool on;
+};
+
+/* Whether a drain speaks for competing flows (1), against them (-1) or neither. */
+static int exact_finding(const struct exact_contest *c, const struct ndm_contest_view *v)
+{
+	u64 queue_us = v->queue_us;
+
+	if (4 * queue_us > v->min_rtt_us && 8 * (u64)v->left_us > queue_us)
+		return 8 * queue_us >= 7 * c->queue_us;
+	return v->losses & 127 ? 0 : -1;
+}
+
+static void exact_mode(struct exact_contest *c, bool on)
+{
+	c->on = on;
+	c->findings = 0;
+	c->most = on ? 4 << c->distrust : 4;
+}
+
+static void exact_judge(struct exact_contest *c, const struct ndm_contest_view *v)
+{
+	int finding = exact_finding(c, v);
+
+	if (!c->on && !c->findings)
+		c->entry_fp = v->cwnd_fp;
+	c->queue_us = v->queue_us;
+	if (c->on)
+		finding = -finding;
+	if (finding > 0)
+		c->findings++;
+	else if (finding < 0 && c->findings)
+		c->findings--;
+	if (c->findings == c->most)
+		exact_mode(c, !c->on);
+}
+
+/* The guard: 16 findings end the contest, then 32, at most 128. */
+static void exact_distrust(struct exact_contest *c)
+{
+	c->distrust = c->distrust < 2 ? 2 : c->distrust < 5 ? c->distrust + 1 : 5;
+	exact_mode(c, true);
+}
+
+static void check_contest(const struct ndm_contest *c, const struct exact_contest *exact)
+{
+	REQUIRE(c->on == exact->on && c->distrust == exact->distrust);
+	REQUIRE(c->findings == exact->findings && c->findings < exact->most);
+	REQUIRE(c->queue_us == exact->queue_us && c->entry_fp == exact->entry_fp);
+	REQUIRE(exact->most <= 128);
 }
 
 /* -- ndm_bound.h -------------------------------------------------------------- */
@@ -215,6 +267,31 @@ static void check_growth(u32 before_fp, u32 limit_fp, u32 t_us, u32 length_us, u
 	}
 	REQUIRE(limit_fp <= most && limit_fp <= CWND_FP_MAX);
 	REQUIRE(limit_fp >= least || limit_fp == CWND_FP_MAX);
+}
+
+/* At most two losses, and one of @packets of as many. */
+static bool exact_few(u64 lost, u64 delivered, u32 packets)
+{
+	return packets * lost <= 2 * packets + lost + delivered;
+}
+
+/* Whether a round trip loses packets at a queue that has been four times as long. */
+static bool exact_own(u64 longest_us, const struct ndm_bound_round *r, u64 lost)
+{
+	if (r->starting)
+		return r->unfilled && exact_few(lost, r->carried, 8);
+	return exact_few(lost, r->carried, 32) && 8 * longest_us + 7 >= r->min_rtt_us &&
+	       4 * (r->queue_us + 1ULL) <= longest_us;
+}
+
+/* The own share, Q16, goes an eighth of the way to a round trip's, at most a thirty-second. */
+static void check_own(s64 before, s64 own, u64 lost, u64 delivered)
+{
+	u64 sent = lost + delivered ? lost + delivered : 1;
+	s64 share = 16 * min_t(u64, lost * 4096 / sent, 128);
+
+	REQUIRE(8 * (own - before) <= share - before);
+	REQUIRE(8 * (own - before) + 7 >= share - before);
 }
 
 #endif /* NDM_FUZZ_EXACT_LAW_H */

@@ -3,17 +3,18 @@
  * libFuzzer on the control law's pure headers, with ASan and UBSan: `make fuzz`.
  *
  * The input is a flow's events: decisions, round trips under the bound, marks, undone
- * losses, intervals under the guard, packet trains, the signs of slow start, drains. All
- * numbers are arbitrary, within the limits that the headers state. Windows follow each other
- * as in ndm_control.h. exact_law.h checks the stateless functions; the state of bound, guard,
- * trains and phases is compared with what follows from the flow's history.
+ * losses, intervals under the guard, packet trains, the signs of slow start, drains and what
+ * they find. All numbers are arbitrary, within the limits that the headers state. Windows
+ * follow each other as in ndm_control.h. exact_law.h checks the stateless functions; the state
+ * of bound, guard, contest, trains and phases is compared with what follows from the flow's
+ * history.
  */
 #include "exact_law.h"
 #include "input.h"
 
 /* A new kind changes the meaning of the corpus: merge it again (kernel/fuzz/Makefile). */
 enum event_kind {
-	DECISION, WINDOW, ROUND, FOLLOW, MARK, UNDO, GUARD, ACK, INTERVAL, DRAIN, CLOCK,
+	DECISION, WINDOW, ROUND, FOLLOW, MARK, UNDO, GUARD, ACK, INTERVAL, DRAIN, FINDING, CLOCK,
 	EVENT_KINDS
 };
 
@@ -29,7 +30,7 @@ struct event {
 struct exact_guard {
 	struct ndm_guard_view first;
 	u32 best_rate, largest_rate;
-	u32 decisions, empty, strikes, pause, interventions;
+	u32 decisions, empty, strikes;
 	u32 policy;	/* decisions of the policy in a row */
 };
 
@@ -43,7 +44,13 @@ struct flow {
 	u32 now_us, sent_us, lost, delivered, cwnd_fp;
 	struct ndm_bound bound;
 	u64 carried_fp;	/* the largest carried window of the sample */
-	u32 before_fp;	/* the window before the cuts that are being tested; 0: none */
+	u64 longest_us;	/* the longest queue of a round trip */
+	u64 since_cut;	/* round trips since losses have cut the bound */
+	u32 before_fp;	/* the window before the first cut of this recovery; 0: none */
+	u32 before_limit_fp;	/* and the bound */
+	struct ndm_drain drain;
+	struct ndm_contest contest;
+	struct exact_contest exact_contest;
 	struct ndm_guard guard;
 	struct exact_guard exact;
 	struct ndm_train train;
@@ -81,13 +88,11 @@ static void check_bound(const struct flow *f)
 	const struct ndm_bound *b = &f->bound;
 
 	REQUIRE(!b->limit_fp || (b->limit_fp >= CWND_FP_MIN && b->limit_fp <= CWND_FP_MAX));
-	REQUIRE(b->own <= b->proved && b->proved <= NDM_BOUND_REORDERED_MAX);
-	REQUIRE(!b->own || (b->known && b->known <= NDM_BOUND_KNOWN << NDM_BOUND_KNOWN_LONGEST));
-	REQUIRE(b->confirmed <= NDM_BOUND_KNOWN_LONGEST);
-	REQUIRE(b->tested <= NDM_ONE && (!b->tested || b->limit_fp));
-	REQUIRE(b->tested ? b->tested_fp == f->before_fp : !f->before_fp);
-	REQUIRE(b->lossy_rounds <= b->rounds && b->overshoot <= NDM_BOUND_OVERSHOOT);
-	REQUIRE(ndm_bound_tolerated(b) <= 2 * NDM_BOUND_REORDERED_MAX + NDM_BOUND_SHARE);
+	REQUIRE(b->own <= NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC);
+	REQUIRE(b->uncut_fp == f->before_fp && b->most_us == f->longest_us);
+	REQUIRE(!b->uncut_fp || b->uncut_limit_fp == f->before_limit_fp);
+	REQUIRE(b->lossy_rounds <= b->rounds && b->rounds < NDM_BOUND_ROUNDS);
+	REQUIRE(b->overshoot <= NDM_BOUND_OVERSHOOT);
 }
 
 /* A window of which so much has been carried counts, but at least half of it. */
@@ -108,74 +113,125 @@ static void check_lowered(u32 before_fp, u32 limit_fp, u64 carried_fp)
 	REQUIRE(!before_fp || limit_fp <= before_fp);
 }
 
+/* A round trip that ends now. */
+static struct ndm_bound_round end_round(struct flow *f, const struct event *event)
+{
+	struct ndm_bound_round round = {
+		.length_us = any(event->a),
+		.carried = any(event->b),
+		.rtt_us = any(event->d),
+		.cwnd_fp = f->cwnd_fp,
+		.starting = FLAG(0),
+		.unfilled = FLAG(2),
+		.min_rtt_us = min_t(u32, any(event->d), NDM_RTT_MAX_US) >> FLAG(3),
+	};
+
+	/* Around a quarter of the longest queue, that one, as without a sample, or any. */
+	round.queue_us = FLAG(4) ? (FLAG(7) ? f->bound.most_us : f->bound.most_us / 4 - FLAG(5)) :
+				 min_t(u32, any(event->c ^ event->d), NDM_RTT_MAX_US);
+	if (!f->bound.most_us)
+		round.queue_us &= NDM_RTT_MAX_US - 1;
+	pass(f, round.length_us, round.carried,
+	     FLAG(1) ? -(any(event->c) >> 1) : any(event->c) >> (FLAG(6) * 24));
+	round.now_us = f->now_us;
+	round.lost = f->lost;
+	round.delivered = f->delivered;
+	f->longest_us = max_t(u64, f->longest_us, round.queue_us);
+	return round;
+}
+
 static void pass_round(struct flow *f, const struct event *event)
 {
 	const struct ndm_bound before = f->bound, *b = &f->bound;
-	u32 length_us = any(event->a), delivered = any(event->b), rtt_us = any(event->d);
-	bool starting = FLAG(0), overshoot = starting || before.overshoot > 1;
-	u32 cwnd_fp;
+	struct ndm_bound_round round = end_round(f, event);
+	u32 now = max_t(s32, f->lost - before.last_lost, 0), first = before.lost, lossy, cwnd_fp;
+	bool overshoot = round.starting || before.overshoot > 1, own, congested;
 	u64 lost, sent;
 
-	pass(f, length_us, delivered, FLAG(1) ? -(any(event->c) >> 1) : any(event->c));
-	lost = max_t(s32, f->lost - before.lost, 0);
+	f->carried_fp = max_t(u64, f->carried_fp, carried_fp(f->cwnd_fp, round.carried));
+	own = exact_own(f->longest_us, &round, now);
+	cwnd_fp = ndm_bound_update(&f->bound, &round);
+	REQUIRE(cwnd_fp == ndm_bounded(b, f->cwnd_fp));
+	/* The path's own losses are no part of the sample, and no others of the share. */
+	if (own)
+		check_own(before.own, b->own, now, round.carried);
+	else
+		REQUIRE(b->own == before.own);
+	if (own)
+		first += now;
+	lossy = before.lossy_rounds + (now && !own);
+	lost = max_t(s32, f->lost - first, 0);
 	sent = lost + (f->delivered - before.delivered);
-	f->carried_fp = max_t(u64, f->carried_fp, carried_fp(f->cwnd_fp, delivered));
-	cwnd_fp = ndm_bound_update(&f->bound, starting, f->now_us, length_us, rtt_us,
-				   f->lost, f->delivered, f->cwnd_fp, delivered, FLAG(2));
-	/* A larger share than a thirty-second is never taken for the path's own. */
-	REQUIRE(b->own <= max_t(u16, before.proved, NDM_BOUND_OWN_MAX));
-	if (b->skip) {
-		/* More than 0.05 %, in two round trips, and not of packets sent before the cut. */
-		REQUIRE(!before.skip && 2048 * lost > sent);
-		REQUIRE(before.tested ? 32 * lost > sent : before.lossy_rounds >= 1);
-		REQUIRE(!FLAG(2) || before.rounds >= NDM_BOUND_ROUNDS - 1);
+	/* In two round trips more than two, more than twice the share and 0.05 %, after the cut. */
+	congested = !before.skip && lossy >= 2 &&
+		    4096 * lost > 8192 + sent * (b->own / 8 + 2);
+	REQUIRE(b->skip == congested);
+	REQUIRE(b->last_lost == f->lost);
+	if (congested) {
 		if (overshoot)
 			REQUIRE(b->limit_fp == ndm_bounded(&before, max_t(u64, f->carried_fp,
 									  CWND_FP_MIN)));
 		else
 			check_lowered(before.limit_fp, b->limit_fp, f->carried_fp);
-		REQUIRE(cwnd_fp == min(f->cwnd_fp, b->limit_fp));
-		if (!before.tested)
+		if (!f->before_fp) {
 			f->before_fp = f->cwnd_fp;
-	} else if (before.tested && !b->limit_fp) {
-		/* The path's own losses: the window from before the first cut. */
-		REQUIRE(cwnd_fp == max(f->cwnd_fp, f->before_fp) ||
-			(cwnd_fp == f->cwnd_fp && f->now_us - before.cut_us > NDM_BOUND_US));
-		f->before_fp = 0;
+			f->before_limit_fp = before.limit_fp;
+		}
+		f->since_cut = 0;
+	} else if (f->since_cut++ < 8) {
+		/* A lower window may only have lost less. */
+		REQUIRE(b->limit_fp == before.limit_fp);
+	} else if (before.limit_fp) {
+		check_growth(before.limit_fp, b->limit_fp, f->now_us - before.cut_us,
+			     round.length_us, round.rtt_us);
 	} else {
-		REQUIRE(cwnd_fp == f->cwnd_fp);
-		if (!b->tested && before.limit_fp)
-			check_growth(before.limit_fp, b->limit_fp, f->now_us - before.cut_us,
-				     length_us, rtt_us);
-		else
-			REQUIRE(b->limit_fp == before.limit_fp);
-		if (before.tested && !b->tested)
-			f->before_fp = 0;
+		REQUIRE(!b->limit_fp);
 	}
-	if (!b->rounds)
+	/* The next sample begins. */
+	if (congested || before.skip || before.rounds == NDM_BOUND_ROUNDS - 1) {
+		REQUIRE(!b->rounds && !b->lossy_rounds && b->lost == f->lost);
 		f->carried_fp = 0;
+	} else {
+		REQUIRE(b->rounds == before.rounds + 1 && b->lossy_rounds == lossy);
+	}
 	set_cwnd(f, cwnd_fp);
 }
 
+/* In contest the window is the bound. */
 static void follow(struct flow *f, const struct event *event)
 {
-	const struct ndm_bound before = f->bound;
-	u32 length_us = any(event->a), delivered = any(event->b), rtt_us = any(event->d);
-	u32 limit_fp;
+	struct ndm_bound before;
+	struct ndm_bound_round round;
+	bool loss = FLAG(0), probing = FLAG(7);
+	u32 limit_fp, next_fp;
 
-	pass(f, length_us, delivered, FLAG(0));
-	ndm_bound_follow(&f->bound, f->now_us, length_us, rtt_us, FLAG(0),
-			 f->cwnd_fp, delivered);
-	f->before_fp = 0;
+	if (FLAG(2))
+		ndm_bound_lift(&f->bound);
+	before = f->bound;
+	round = end_round(f, event);
+	ndm_bound_follow(&f->bound, &round, loss, probing);
 	limit_fp = f->bound.limit_fp;
-	if (FLAG(0))
-		check_lowered(before.limit_fp, limit_fp, carried_fp(f->cwnd_fp, delivered));
-	else if (before.limit_fp && f->now_us - before.cut_us <= NDM_BOUND_US)
-		check_growth(before.limit_fp, limit_fp, f->now_us - before.cut_us, length_us,
-			     rtt_us);
-	else
-		REQUIRE(limit_fp == f->cwnd_fp);
-	set_cwnd(f, f->cwnd_fp);
+	REQUIRE(limit_fp && f->bound.last_lost == f->lost && f->bound.own == before.own);
+	/* One cut in a round trip: the next one's packets were sent before it. */
+	REQUIRE(f->bound.skip == (loss && !before.skip));
+	if (f->bound.skip) {
+		check_lowered(before.limit_fp, limit_fp, carried_fp(f->cwnd_fp, round.carried));
+	} else if (before.limit_fp && f->now_us - before.cut_us <= NDM_BOUND_US) {
+		next_fp = f->cwnd_fp / 4;
+		if (!probing)
+			check_growth(before.limit_fp, limit_fp, f->now_us - before.cut_us,
+				     round.length_us, round.rtt_us);
+		else if (limit_fp < CWND_FP_MAX)
+			check_growth(before.limit_fp, limit_fp - next_fp,
+				     f->now_us - before.cut_us, round.length_us, round.rtt_us);
+	} else {
+		REQUIRE(limit_fp == f->cwnd_fp && f->bound.cut_us == f->now_us);
+	}
+	/* The losses of the contest are none of a later sample. */
+	REQUIRE(f->bound.lost == f->lost && !f->bound.lossy_rounds);
+	f->carried_fp = 0;
+	set_cwnd(f, CWND_FP_MAX);
+	REQUIRE(f->cwnd_fp == limit_fp);
 }
 
 /* A mark is always congestion: the window before it is never restored. */
@@ -183,22 +239,33 @@ static void mark(struct flow *f)
 {
 	u32 before_fp = f->bound.limit_fp;
 
-	ndm_bound_cut(&f->bound, f->now_us, f->cwnd_fp);
+	ndm_bound_mark(&f->bound, f->now_us, f->cwnd_fp);
 	check_lowered(before_fp, f->bound.limit_fp, f->cwnd_fp);
 	f->before_fp = 0;
 	set_cwnd(f, f->cwnd_fp);
 }
 
+/* The last losses were none: the window and the bound from before their recovery's first cut. */
 static void undo(struct flow *f, const struct event *event)
 {
 	const struct ndm_bound before = f->bound;
 	u32 before_fp;
 
+	if (FLAG(0)) {	/* another recovery begins */
+		ndm_bound_recover(&f->bound);
+		f->before_fp = 0;
+	}
 	f->lost -= any(event->a);
-	before_fp = ndm_bound_undo(&f->bound, f->lost, f->delivered);
+	ndm_bound_forget(&f->bound, f->lost);
+	REQUIRE(f->bound.last_lost == f->lost && !f->bound.lossy_rounds);
+	if (FLAG(1))
+		return;
+	before_fp = ndm_bound_undo(&f->bound);
 	REQUIRE(before_fp == f->before_fp);
-	REQUIRE(!before_fp || !f->bound.limit_fp);
-	REQUIRE(f->bound.own >= before.own && !f->bound.tested);
+	REQUIRE(f->bound.limit_fp == (before_fp ? f->before_limit_fp : before.limit_fp));
+	REQUIRE(f->bound.own == before.own);
+	if (before_fp)
+		f->since_cut = NDM_BOUND_ROUNDS;
 	f->before_fp = 0;
 	set_cwnd(f, max(f->cwnd_fp, before_fp));
 }
@@ -226,16 +293,12 @@ static void exact_carried(struct exact_guard *g, const struct ndm_guard_view *vi
 static bool exact_check(struct exact_guard *g, const struct ndm_guard_view *view)
 {
 	u32 lost, delivered, us;
-	u64 longest_us;
 	bool starving;
 
 	g->policy++;
 	if (!g->first.cwnd_fp)
 		begin_horizon(g, view);
-	longest_us = view->explained_us;
-	if (4 * view->standing_us < 3 * view->explained_us)
-		longest_us -= view->standing_us;
-	g->empty += view->used && view->rtt_us && 16ULL * view->rtt_us <= 17 * longest_us;
+	g->empty += view->used && view->rtt_us && 16ULL * view->rtt_us <= 17 * view->explained_us;
 	if (++g->decisions < NDM_GUARD_HORIZON)
 		return false;
 	lost = view->lost - g->first.lost;
@@ -254,28 +317,23 @@ static bool exact_check(struct exact_guard *g, const struct ndm_guard_view *view
 	REQUIRE(g->policy >= 64);
 	g->strikes = 0;
 	g->policy = 0;
-	g->pause = NDM_GUARD_PAUSE * (1 << min(g->interventions, NDM_GUARD_PAUSE_LONGEST));
-	g->interventions++;
+	g->first.cwnd_fp = 0;
 	return true;
 }
 
 static void judge(struct flow *f, const struct event *event)
 {
-	u64 path_us = (u64)any(event->d) << FLAG(0);
-	u64 standing_us = FLAG(6) && path_us ? 3 * path_us - FLAG(7) : 0;
-	u64 explained_us = path_us + standing_us;
+	u64 explained_us = (u64)any(event->d) << FLAG(0);
 	/* At the longest RTT without a queue, which few inputs meet. */
-	u64 longest_us = FLAG(7) ? path_us : explained_us;
-	u64 rtt_us = longest_us + longest_us / 16 + FLAG(1);
+	u64 rtt_us = explained_us + explained_us / 16 + FLAG(1);
 	struct ndm_guard_view view = {
 		.cwnd_fp = f->cwnd_fp,
 		.rate = any(event->c),
 		.rtt_us = FLAG(2) ? any(event->b) : min_t(u64, rtt_us, U32_MAX),
 		.explained_us = explained_us,
-		.standing_us = standing_us,
 		.used = !FLAG(3),
 	};
-	u32 waits;
+	bool acts;
 
 	pass(f, any(event->a), any(event->b), FLAG(4) - FLAG(5));
 	view.now_us = f->now_us;
@@ -283,18 +341,14 @@ static void judge(struct flow *f, const struct event *event)
 	view.delivered = f->delivered;
 	ndm_guard_carried(&f->guard, &view);
 	exact_carried(&f->exact, &view);
-	if (f->guard.pause) {
-		/* Many, as the longest pause is. */
-		for (waits = 64; waits && f->exact.pause; waits--)
-			REQUIRE(ndm_guard_wait(&f->guard) == !--f->exact.pause);
-		if (!f->exact.pause)
-			f->exact.first.cwnd_fp = 0;
-	} else {
-		REQUIRE(ndm_guard_check(&f->guard, &view) == exact_check(&f->exact, &view));
+	acts = exact_check(&f->exact, &view);
+	REQUIRE(ndm_guard_check(&f->guard, &view) == acts);
+	/* The connection is in contest from now on. */
+	if (acts) {
+		ndm_contest_distrust(&f->contest);
+		exact_distrust(&f->exact_contest);
+		ndm_bound_lift(&f->bound);
 	}
-	REQUIRE(f->guard.pause == f->exact.pause);
-	REQUIRE(f->guard.pause <= NDM_GUARD_PAUSE << NDM_GUARD_PAUSE_LONGEST);
-	REQUIRE(f->guard.interventions <= NDM_GUARD_PAUSE_LONGEST);
 	REQUIRE(f->guard.best_rate == f->exact.best_rate);
 	REQUIRE(f->guard.best_rate <= f->exact.largest_rate);
 }
@@ -354,8 +408,7 @@ static void acknowledge(struct flow *f, const struct event *event)
 		.low_rtt_us = min_t(u32, any(event->c), NDM_RTT_MAX_US),
 		.min_rtt_us = min_rtt_us,
 		.max_rate = any(event->b),
-		.standing = event->c >> 24,
-		.wait = event->d >> 24,
+		.wait_us = min_t(u32, any(event->c ^ event->b), NDM_RTT_MAX_US),
 	};
 	u32 delivered = any(event->b), bdp_fp;
 
@@ -385,10 +438,13 @@ static void end_interval(struct flow *f, const struct event *event)
 		.rtt_count = event->a >> 16,
 		.low_rtt_us = min_t(u32, any(event->c), NDM_RTT_MAX_US),
 		.grew = FLAG(0),
-		.x[NDM_IN_LOSS_RATE] = FLAG(1),
+		.lost = any(event->b),
+		.delivered = any(event->b ^ event->c),
 	};
 	u32 min_rtt_us = min_t(u32, any(event->d), NDM_RTT_MAX_US);
-	enum ndm_phase next = ndm_slow_start_close(f->phase, &interval, min_rtt_us);
+	u32 bdp_fp = FLAG(2) ? f->cwnd_fp + FLAG(3) : any(event->c);
+	bool few = ndm_slow_start_few(&interval, f->cwnd_fp, bdp_fp);
+	enum ndm_phase next = ndm_slow_start_close(f->phase, &interval, min_rtt_us, few);
 
 	ndm_train_close(&f->train);
 	f->last_trains = f->trains;
@@ -397,8 +453,13 @@ static void end_interval(struct flow *f, const struct event *event)
 
 	if (interval.rtt_count % 8 >= 2 && f->phase != NDM_SETTLING)
 		f->queue |= exact_queue(interval.low_rtt_us, min_rtt_us);
-	if (FLAG(1) || f->phase == NDM_SETTLING) {
+	/* At most two losses, and an eighth below what the path holds. */
+	REQUIRE(few == (f->cwnd_fp < bdp_fp ? exact_few(interval.lost, interval.delivered, 8) :
+					      interval.lost <= 2));
+	if (!few || f->phase == NDM_SETTLING) {
 		REQUIRE(next == NDM_STEADY);
+		if (f->phase == NDM_SETTLING)
+			check_drain_settled(&f->drain);
 		next = NDM_STARTING;
 		f->queue = false;
 	} else if (f->queue && f->last_queue) {
@@ -424,28 +485,67 @@ static void decide(struct flow *f, const struct event *event)
 	set_cwnd(f, ndm_next_cwnd(f->cwnd_fp, action));
 }
 
-static void drain(const struct flow *f, const struct event *event)
+/* RTTs of which the later is nearly the one before, or any. */
+static u32 next_rtt_us(u32 before_us, const struct event *event)
 {
-	struct ndm_drain_clock clock = {
-		.decision = any(event->a),
-		.decisions = any(event->b),
-		.us = any(event->c),
-		.again = FLAG(0),
-	};
-	s16 x[NDM_INPUTS] = {
-		[NDM_IN_RTT_RATIO] = (event->d & 32767) >> (event->d >> 28),
-		[NDM_IN_RTT_VARIATION] = (event->a & 32767) >> (event->a >> 28),
-	};
-	u8 standing = (event->d >> 16 & 255) >> (event->d >> 24 & 7);
+	if (FLAG(4))
+		return before_us - (before_us >> (1 + FLAG(5) + 2 * FLAG(6))) + FLAG(7) - 1;
+	return any(event->d);
+}
 
-	check_drain_due(&clock, f->cwnd_fp, x, standing);
-	check_scale_queue(f->cwnd_fp, x[NDM_IN_RTT_RATIO], event->b & 32767);
-	check_drain_cwnd(f->cwnd_fp >> NDM_CWND_FRAC, x, standing, FLAG(1));
-	check_drain_rtts(any(event->a), any(event->b), any(event->c),
-			 min_t(u32, any(event->d), NDM_RTT_MAX_US));
-	/* RTTs that are nearly the same. */
-	check_drain_rtts(any(event->a), any(event->a) / 32 * 31 + (event->b & 1),
-			 any(event->a), any(event->a) / 33 * 32);
+static void drain(struct flow *f, const struct event *event)
+{
+	u32 before_us = min_t(u32, any(event->b), NDM_RTT_MAX_US);
+	u32 min_rtt_us = min_t(u32, any(event->c), NDM_RTT_MAX_US);
+	struct ndm_drain_view view = {
+		.now_us = FLAG(0) ? f->drain.us + 9999999 + FLAG(1) : f->now_us,
+		.decision = any(event->a),
+		.cwnd_fp = f->cwnd_fp,
+		.rtt_us = min_t(u32, next_rtt_us(before_us, event), NDM_RTT_MAX_US),
+		.before_us = before_us,
+		.min_rtt_us = min_rtt_us,
+		.explained_us = (u64)min_rtt_us + (FLAG(2) ? any(event->a) & 0x7fffffff : 0),
+		.variation = (event->a & 32767) >> (event->a >> 28),
+		.contest = f->contest.on,
+	};
+
+	if (f->drain.decisions < U16_MAX)
+		f->drain.decisions++;
+	if (FLAG(3) && f->drain.decisions < U16_MAX - 64)
+		f->drain.decisions += 56;
+	if (check_drain_due(&f->drain, &view))
+		check_drain_begin(&f->drain, &view, any(event->d));
+	check_drain_kept(&f->drain, view.rtt_us);
+	check_drain_kept(&f->drain, f->drain.before_us / 5 * 4 + FLAG(7));
+}
+
+static void find(struct flow *f, const struct event *event)
+{
+	struct ndm_contest_view view = {
+		.min_rtt_us = min_t(u32, any(event->a), NDM_RTT_MAX_US),
+		.cwnd_fp = f->cwnd_fp,
+		.losses = FLAG(0) ? 0 : 1 << (event->b & 15),
+	};
+
+	view.queue_us = min_t(u32, any(event->c), NDM_RTT_MAX_US);
+	if (FLAG(1))
+		view.queue_us = f->contest.queue_us - f->contest.queue_us / 8 - FLAG(2);
+	else if (FLAG(2))
+		view.queue_us = view.min_rtt_us / 4 + FLAG(3);
+	view.left_us = FLAG(4) ? view.queue_us / 8 + FLAG(5) :
+				 min_t(u32, any(event->d), NDM_RTT_MAX_US);
+	ndm_contest_judge(&f->contest, &view);
+	exact_judge(&f->exact_contest, &view);
+	if (f->contest.findings)
+		f->drain.wait = NDM_DRAIN_SOON;
+}
+
+/* Time passes, on the same route or on one that is twice as long. */
+static void wait(struct flow *f, const struct event *event)
+{
+	pass(f, event->a, event->b, event->c);
+	if (FLAG(0))
+		f->bound.most_us = f->longest_us = 0;
 }
 
 static void happen(struct flow *f, const struct event *event)
@@ -481,18 +581,27 @@ static void happen(struct flow *f, const struct event *event)
 	case DRAIN:
 		drain(f, event);
 		break;
+	case FINDING:
+		find(f, event);
+		break;
 	case CLOCK:
-		pass(f, event->a, event->b, event->c);
+		wait(f, event);
 		break;
 	}
 	check_bound(f);
+	check_contest(&f->contest, &f->exact_contest);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	struct flow f = { .cwnd_fp = 10 << NDM_CWND_FRAC, .phase = NDM_STARTING };
+	struct flow f = {
+		.cwnd_fp = 10 << NDM_CWND_FRAC,
+		.phase = NDM_STARTING,
+		.since_cut = NDM_BOUND_ROUNDS,
+		.exact_contest.most = NDM_CONTEST_FINDINGS,
+	};
 	struct input in = { data, size };
 	struct event event;
 	int times;

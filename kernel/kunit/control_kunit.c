@@ -9,6 +9,7 @@
 #include <net/net_namespace.h>
 
 #include "ndm/tcp/ndm_ops.h"
+#include "ndm/tcp/ndm_policy.h"
 #include "ndm/tcp/ndm_reno.h"
 
 #define MSS 1448
@@ -218,37 +219,6 @@ static void hesitation_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1008);
 }
 
-/* The rtt_ratio that the network sees after an interval of @packets with a window of 32. */
-static s16 seen_rtt_ratio(struct sock *sk, u32 packets, u32 rtt_us, s16 action)
-{
-	struct rate_sample rs = ack_packets(sk, packets);
-
-	tcp_snd_cwnd_set(tcp_sk(sk), 32);
-	tcp_sk(sk)->srtt_us = rtt_us << 3;
-	next_actions[NDM_OUT_CWND_LOG2] = action;
-	control(sk, &rs, decide);
-	return last_interval.x[NDM_IN_RTT_RATIO];
-}
-
-static void company_test(struct kunit *test)
-{
-	struct sock *sk = new_socket(test);
-	int i;
-
-	tcp_sk(sk)->is_cwnd_limited = 0;	/* there is no drain in an unused window */
-	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 64, RTT_US, 0), 0);
-	/* A queue beside the whole rate is the flow's own. */
-	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 64, RTT_US / 2 * 3, 0), 2048);
-	/* Half of the rate shows company, for 32 decisions. */
-	for (i = 0; i < NDM_COMPANY; i++)
-		KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, i ? 8 : 32, RTT_US / 2 * 3, 0), 1024);
-	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 8, RTT_US / 2 * 3, 0), 2048);
-	/* The law sees the queue as it is, for which an unused window shrinks. */
-	seen_rtt_ratio(sk, 64, RTT_US, 0);
-	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 32, RTT_US / 16 * 19, -8192), 384);
-	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tcp_sk(sk)), 32);
-}
-
 static void fractions_of_a_packet_add_up_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
@@ -316,6 +286,13 @@ static void set_window(struct sock *sk, u32 cwnd)
 {
 	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
 	acked(sk, 1);
+}
+
+/* The kernel takes @packets for lost, and sends them again. */
+static void lose(struct sock *sk, u32 packets)
+{
+	tcp_sk(sk)->lost += packets;
+	tcp_sk(sk)->total_retrans += packets;
 }
 
 /* -- slow start ------------------------------------------------------------ */
@@ -653,12 +630,15 @@ static void few_or_delayed_acks_test(struct kunit *test)
 static void undo_does_not_restart_test(struct kunit *test)
 {
 	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	start_round(sk, 10, RTT_US);
 	tp->snd_ssthresh = ndm_ssthresh(sk, inet_csk_ca(sk));
 	ndm_op_set_state(sk, TCP_CA_Recovery);
+	lose(sk, 10);
 	start_round(sk, 10, RTT_US);
+	KUNIT_EXPECT_FALSE(test, ndm_in_slow_start(ndm->phase));
 	/* As tcp_undo_cwnd_reduction() does. */
 	tcp_snd_cwnd_set(tp, ndm_op_undo_cwnd(sk));
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
@@ -674,6 +654,7 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	/* As tcp_enter_recovery() does. */
 	tp->snd_ssthresh = ndm_ssthresh(sk, inet_csk_ca(sk));
 	ndm_op_set_state(sk, TCP_CA_Recovery);
+	lose(sk, 4);
 	/* What the path holds stays of the window, and the policy has to wait. */
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
@@ -681,169 +662,107 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
 }
 
+struct few_case {
+	const char *name;
+	u32 lost;		/* beside ten packets that arrive, with a window of ten */
+	u32 bdp;		/* packets, which trains have shown; 0: unknown */
+	bool recovery;		/* or the kernel has not begun to send them again */
+	bool ends;
+};
+
+/* Below what the path holds two and an eighth are few, else two. */
+static const struct few_case few_cases[] = {
+	{ "3 of 13", 3, 0, true, false },
+	{ "4 of 14", 4, 0, true, true },
+	{ "3 of 13, the path holds more", 3, 11, true, false },
+	{ "4 of 14, the path holds more", 4, 11, true, true },
+	{ "2 of 12, the path holds no more", 2, 10, true, false },
+	{ "3 of 13, the path holds no more", 3, 10, true, true },
+	{ "3 of 13, before the recovery", 3, 11, false, false },
+	{ "4 of 14, before the recovery", 4, 11, false, true },
+	{ "3 of 13, the path holds no more, before the recovery", 3, 10, false, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(few, few_cases, name);
+
+/* Few losses do not end slow start: a path loses packets of its own. */
+static void few_losses_test(struct kunit *test)
+{
+	const struct few_case *c = test->param_value;
+	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (c->bdp)
+		ndm->memory->train = (struct ndm_train) {
+			.spread = true,
+			.rate = (((u64)c->bdp << NDM_RATE_FRAC) + RTT_US - 1) / RTT_US,
+		};
+	tp->max_packets_out = 0;	/* the window stays as it is */
+	if (c->recovery)
+		change_state(sk, TCP_CA_Recovery);
+	lose(sk, c->lost);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, c->ends ? NDM_STEADY : NDM_STARTING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+	if (c->ends)
+		return;
+	/* It goes on: a packet for each one acknowledged. */
+	start_round(sk, 5, RTT_US);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	KUNIT_EXPECT_GT(test, tcp_snd_cwnd(tp), 10);
+}
+
+/* A tail loss probe that was not needed has the kernel enter CWR without a mark. */
+static void spurious_probe_in_slow_start_test(struct kunit *test)
+{
+	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	change_state(sk, TCP_CA_CWR);
+	change_state(sk, TCP_CA_Open);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	start_round(sk, 10, RTT_US);
+	KUNIT_EXPECT_EQ(test, last_interval.lost, 1);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
+	/* A mark ends it. */
+	tp->delivered_ce = 1;
+	change_state(sk, TCP_CA_CWR);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STEADY);
+}
+
 /* -- drains ---------------------------------------------------------------- */
 
-struct due_case {
-	const char *name;
-	struct ndm_drain_clock clock;
-	u32 cwnd;
-	int rtt_variation, rtt_ratio;	/* Q12 */
-	u8 standing;
-	bool expected;
-};
-
-/* @decision, and decisions since the last drain. */
-#define AT(decision, since) { (decision), (since), 0, false }
-#define EIGHTH (NDM_ONE / 8)
-
-static const struct due_case due_cases[] = {
-	{ "first decision", AT(0, 0), 100, 0, 0, 0, false },
-	{ "before the first drain, large queue", AT(7, 7), 100, 0, S16_MAX, 0, false },
-	{ "first drain", AT(8, 8), 100, 0, 0, 0, true },
-	{ "second drain, no queue", AT(16, 8), 100, 0, 0, 0, false },
-	{ "second drain, unexplained queue", AT(16, 8), 100, 0, EIGHTH, 0, true },
-	{ "64 later, small queue", AT(90, 64), 100, 0, EIGHTH - 1, 0, false },
-	{ "64 later, unexplained queue", AT(90, 64), 100, 0, EIGHTH, 0, true },
-	{ "63 later, unexplained queue", AT(90, 63), 100, 0, EIGHTH, 0, false },
-	{ "standing queue only", AT(90, 64), 100, 0, EIGHTH + NDM_ONE - 1, 32, false },
-	{ "more than the standing queue", AT(90, 64), 100, 0, EIGHTH + NDM_ONE, 32, true },
-	{ "256 later, no queue", AT(300, 256), 100, 0, 0, 0, true },
-	{ "255 later, no queue", AT(300, 255), 100, 0, 0, 0, false },
-	{ "after 20 s, no queue", { 30, 10, NDM_DRAIN_US, false }, 100, 0, 0, 0, true },
-	{ "before 20 s, no queue", { 30, 10, NDM_DRAIN_US - 1, false }, 100, 0, 0, 0, false },
-	{ "8 later, an RTT to confirm", { 30, 8, 0, true }, 100, 0, 0, 0, true },
-	{ "7 later, an RTT to confirm", { 30, 7, 0, true }, 100, 0, 0, 0, false },
-	{ "largest counters", { U32_MAX, U16_MAX, U32_MAX, true }, 100, 0, 0, 0, true },
-	{ "smallest window", AT(300, 256), 4, 0, 0, 0, true },
-	{ "window too small", AT(300, 256), 3, 0, 0, 0, false },
-	{ "largest RTT deviation", AT(300, 256), 100, EIGHTH, 0, 0, true },
-	{ "RTT deviation too large", AT(300, 256), 100, EIGHTH + 1, 0, 0, false },
-	{ "early at twice the RTT", AT(30, 4), 100, NDM_ONE / 4, NDM_ONE, 0, true },
-	{ "early, just after a drain", AT(30, 3), 100, 0, S16_MAX, 0, false },
-	{ "early, RTT deviation too large", AT(30, 4), 100, NDM_ONE / 4 + 1, NDM_ONE, 0, false },
-	{ "early, standing queue only", AT(30, 4), 100, 0, 3 * NDM_ONE - 1, 32, false },
-	{ "early, twice the explained RTT", AT(30, 4), 100, 0, 3 * NDM_ONE, 32, true },
-	{ "largest standing queue", AT(30, 4), 100, 0, S16_MAX, 255, false },
-};
-
-KUNIT_ARRAY_PARAM_DESC(due, due_cases, name);
-
-static void drain_due_test(struct kunit *test)
-{
-	const struct due_case *c = test->param_value;
-	s16 x[NDM_INPUTS] = {
-		[NDM_IN_RTT_VARIATION] = c->rtt_variation,
-		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
-	};
-
-	KUNIT_EXPECT_EQ(test, ndm_drain_due(&c->clock, c->cwnd << NDM_CWND_FRAC,
-					    x, c->standing), c->expected);
-}
-
-struct eighths_case {
-	const char *name;
-	int rtt_ratio;	/* Q12 */
-	u8 standing;
-	bool first;
-	u8 expected;
-};
-
-static const struct eighths_case eighths_cases[] = {
-	{ "no queue", 0, 0, false, 6 },
-	{ "queue of an eighth", EIGHTH, 0, false, 4 },
-	{ "queue below an eighth", EIGHTH - 1, 0, false, 6 },
-	{ "queue of 0.5 min_rtt", NDM_ONE / 2, 0, false, 4 },
-	{ "queue above 0.5 min_rtt", NDM_ONE / 2 + 1, 0, false, 2 },
-	{ "queue of 2 min_rtt", 2 * NDM_ONE, 0, false, 2 },
-	{ "queue above 2 min_rtt", 2 * NDM_ONE + 1, 0, false, 1 },
-	{ "largest rtt_ratio", S16_MAX, 0, false, 0 },
-	{ "standing queue only", 2 * NDM_ONE, 64, false, 6 },
-	{ "half of the queue stands", 2 * NDM_ONE + 1, 32, false, 2 },
-	{ "less than the standing queue", 0, 255, false, 6 },
-	{ "first, no queue", 0, 0, true, 7 },
-	{ "first, queue of a sixth", NDM_ONE / 6, 0, true, 6 },
-	{ "first, queue above a sixth", NDM_ONE / 6 + 1, 0, true, 5 },
-	{ "first, half of the queue stands", 2 * NDM_ONE, 32, true, 4 },
-	{ "first, largest rtt_ratio", S16_MAX, 0, true, 1 },
-	{ "first, less than the standing queue", 0, 255, true, 7 },
-};
-
-KUNIT_ARRAY_PARAM_DESC(eighths, eighths_cases, name);
-
-static void drain_eighths_test(struct kunit *test)
-{
-	const struct eighths_case *c = test->param_value;
-	s16 x[NDM_INPUTS] = { [NDM_IN_RTT_RATIO] = c->rtt_ratio };
-
-	KUNIT_EXPECT_EQ(test, ndm_drain_eighths(x, c->standing, c->first), c->expected);
-}
-
+/* No more than the clamp. */
 static void drain_window_test(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 7), 90);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 6), 77);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 4), 51);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 0), 6);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(U32_MAX, 7), U32_MAX / 8 * 7 + 6);
-	/* Four packets stay, but not more than half of the window. */
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(20, 0), 4);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(6, 2), 3);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(4, 0), NDM_CWND_MIN);
-	/* No more than the clamp. */
-	KUNIT_EXPECT_EQ(test, ndm_window(&(struct ndm_sock) {
-		.cwnd_fp = 1 << NDM_CWND_FRAC, .measure.drain = 1,
-	}), 1);
+	struct ndm_memory memory = { .drain.cwnd = 4 };
+	struct ndm_sock ndm = { .cwnd_fp = 1 << NDM_CWND_FRAC, .memory = &memory };
+
+	ndm.measure.drain = 1;
+	KUNIT_EXPECT_EQ(test, ndm_window(&ndm), 1);
+	ndm.cwnd_fp = 5 << NDM_CWND_FRAC;
+	KUNIT_EXPECT_EQ(test, ndm_window(&ndm), 4);
+	ndm.measure.drain = 0;
+	KUNIT_EXPECT_EQ(test, ndm_window(&ndm), 5);
 }
 
-struct kept_case {
-	const char *name;
-	u32 before_us;		/* RTT before the drain */
-	u64 explained_us;
-	u16 expected;		/* Q12 */
-};
-
-static const struct kept_case kept_cases[] = {
-	{ "no queue before", 40000, 40000, 4096 },
-	{ "a queue of a quarter", 50000, 40000, 4096 },
-	{ "twice the explained RTT", 80000, 40000, 2560 },
-	{ "ten times", 400000, 40000, 512 },
-	{ "the queue of others", 400000, 400000, 4096 },
-	{ "the largest", 1, 9ULL << 30, 4096 },
-	{ "never nothing", NDM_RTT_MAX_US, 1, 1 },
-	{ "no RTT before", 0, 40000, 4096 },
-};
-
-KUNIT_ARRAY_PARAM_DESC(kept, kept_cases, name);
-
-static void drain_kept_test(struct kunit *test)
+/* An interval of 100 packets with RTT samples of @rtt_us, while the smoothed RTT stays. */
+static void round_with_rtt(struct sock *sk, u32 rtt_us, s16 cwnd_log2)
 {
-	const struct kept_case *c = test->param_value;
-
-	KUNIT_EXPECT_EQ(test, ndm_drain_kept(c->before_us, c->explained_us), c->expected);
-}
-
-static void standing_queue_test(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(40000, 40000, 40000), 0);
-	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(39000, 40000, 40000), 0);
-	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(60000, 40000, 40000), 16);
-	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(10000000, 40000, 40000), U8_MAX);
-	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(NDM_RTT_MAX_US, 0, 0), U8_MAX);
-}
-
-/* One interval with RTT samples of @rtt_us, while the smoothed RTT stays as it was. */
-static void round_trip_with_rtt(struct sock *sk, u32 rtt_us)
-{
-	struct rate_sample rs = ack_packets(sk, 10);
+	struct rate_sample rs = ack_packets(sk, 100);
 
 	rs.rtt_us = rtt_us;
-	memset(next_actions, 0, sizeof(next_actions));
+	next_actions[NDM_OUT_CWND_LOG2] = cwnd_log2;
+	next_actions[NDM_OUT_PACING] = 0;
 	control(sk, &rs, decide);
 }
 
 /*
- * A socket with a window of 100 packets, one decision before its first drain. The RTT is
- * twice the minimum, so that three eighths of the window stay.
+ * A socket with a window of 100 packets, one decision before its first drain. The path carries
+ * 100 packets in RTT_US. The RTT is twice the minimum, so that it holds 50 without a queue.
  */
 static struct sock *socket_before_drain(struct kunit *test)
 {
@@ -851,8 +770,8 @@ static struct sock *socket_before_drain(struct kunit *test)
 	int i;
 
 	tcp_sk(sk)->srtt_us = RTT_US / 2 << 3;
-	for (i = 0; i < NDM_DRAIN_FIRST; i++)
-		round_trip_with_rtt(sk, RTT_US / 2);
+	for (i = 1; i < NDM_DRAIN_FIRST; i++)
+		round_with_rtt(sk, RTT_US / 2, 0);
 	tcp_sk(sk)->srtt_us = RTT_US << 3;
 	tcp_snd_cwnd_set(tcp_sk(sk), 100);
 	return sk;
@@ -864,47 +783,104 @@ static void drain_test(struct kunit *test)
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* 100 + 1 + 10 / 4 */
-	round_trip(sk, 0, 0);
+	/* The flow's is 100 + 1 + 10 / 4, the kernel's 37.5 rounded up, and one. */
+	round_with_rtt(sk, RTT_US, 0);
 	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 103);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 38);
-	/* The action is ignored. */
-	round_trip(sk, 16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 38);
-	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 103);
-	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 39);
+	/* The action is ignored: two RTTs of before, and an interval that is measured. */
+	round_with_rtt(sk, RTT_US, 16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 39);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 2);
+	round_with_rtt(sk, RTT_US / 2, -16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 39);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 1);
+	/* Half of the RTT was the flow's queue: a half and a quarter of that stay of 103.5. */
+	round_with_rtt(sk, RTT_US / 2, 16384);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 64);
+	/* 64.7 / 16 + 1 + sqrt(64.7) / 4 */
+	round_with_rtt(sk, RTT_US / 2, -16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 7);
 }
 
-/* A drain: its beginning, an interval with an RTT of @before_us, and one of @rtt_us. */
-static void drain_with_rtts(struct sock *sk, u32 before_us, u32 rtt_us)
-{
-	round_trip_with_rtt(sk, before_us);
-	round_trip_with_rtt(sk, before_us);
-	round_trip_with_rtt(sk, rtt_us);
-}
-
-static void drain_measures_standing_queue_test(struct kunit *test)
+/* Two RTTs are no two intervals where intervals are longer or end early. */
+static void drain_lasts_two_rtts_test(struct kunit *test)
 {
 	struct sock *sk = socket_before_drain(test);
-	struct ndm_measure *m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	int i;
 
-	/* Only the second interval of the drain measures the queue. */
-	round_trip(sk, 0, 0);
-	round_trip_with_rtt(sk, 3 * RTT_US);
-	KUNIT_EXPECT_EQ(test, m->standing, 0);
-	round_trip_with_rtt(sk, RTT_US);
-	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
-	KUNIT_EXPECT_EQ(test, m->standing, 32);
-	round_trip_with_rtt(sk, 5 * RTT_US);
-	KUNIT_EXPECT_EQ(test, m->standing, 32);
-	/* A new minimum RTT: no standing queue. */
+	round_with_rtt(sk, RTT_US, 0);
+	for (i = 1; i < 8; i++) {
+		tp->tcp_mstamp -= RTT_US / 4 * 3;
+		round_with_rtt(sk, RTT_US, 0);
+		KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 2);
+	}
+	tp->tcp_mstamp -= RTT_US / 4 * 3;
+	round_with_rtt(sk, RTT_US, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 1);
+	round_with_rtt(sk, RTT_US, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
+
 	sk = socket_before_drain(test);
-	m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
-	drain_with_rtts(sk, RTT_US, RTT_US / 4);
-	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 4);
-	KUNIT_EXPECT_EQ(test, m->standing, 0);
+	ndm = inet_csk_ca(sk);
+	round_with_rtt(sk, RTT_US, 0);
+	tcp_sk(sk)->tcp_mstamp += RTT_US;
+	round_with_rtt(sk, RTT_US, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 1);
+}
+
+/* As long as no drain is in its last interval. */
+static void rounds_to_last(struct sock *sk, u32 rtt_us)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	while (ndm->measure.drain == 2)
+		round_with_rtt(sk, rtt_us, 0);
+}
+
+/* A drain: it begins after an interval with an RTT of @before_us. Its last one has @rtt_us. */
+static void drain_with_rtts(struct sock *sk, u32 before_us, u32 rtt_us)
+{
+	round_with_rtt(sk, before_us, 0);
+	rounds_to_last(sk, before_us);
+	round_with_rtt(sk, rtt_us, 0);
+}
+
+/* Only the last interval of a drain is measured. */
+static void drain_finds_minimum_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct ndm_measure *m = inet_csk_ca(sk);
+
+	round_with_rtt(sk, RTT_US, 0);
+	round_with_rtt(sk, RTT_US / 4, 0);
+	round_with_rtt(sk, RTT_US / 4, 0);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
+	round_with_rtt(sk, RTT_US / 3, 0);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 3);
+	round_with_rtt(sk, RTT_US / 4, 0);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 3);
+}
+
+/* An interval without an RTT says nothing: the window comes back as it was. */
+static void drain_without_rtt_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct rate_sample rs;
+
+	round_with_rtt(sk, RTT_US, 0);
+	round_with_rtt(sk, RTT_US, 0);
+	round_with_rtt(sk, RTT_US, 0);
+	rs = ack_packets(sk, 100);
+	rs.rtt_us = -1;
+	control(sk, &rs, decide);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 103);
+	KUNIT_EXPECT_EQ(test, ndm->memory->drain.flat_us, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->contest.findings, 0);
 }
 
 /* Where RTTs vary, the few packets of a drain say nothing about the minimum. */
@@ -917,10 +893,11 @@ static void unsteady_drain_is_no_minimum_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 8);
 	sk = socket_before_drain(test);
 	m = inet_csk_ca(sk);
-	round_trip_with_rtt(sk, RTT_US);
-	round_trip_with_rtt(sk, RTT_US);
+	round_with_rtt(sk, RTT_US, 0);
+	round_with_rtt(sk, RTT_US, 0);
+	round_with_rtt(sk, RTT_US, 0);
 	tcp_sk(sk)->mdev_us = (RTT_US / 4 + 1) << 2;
-	round_trip_with_rtt(sk, RTT_US / 8);
+	round_with_rtt(sk, RTT_US / 8, 0);
 	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
 }
 
@@ -945,11 +922,10 @@ static const struct route_case route_cases[] = {
 	{ "five times as long", { 100000, 100000 }, { 100000, 100000 }, 100000, true },
 	{ "twice as long", { 40000, 40000 }, { 40000, 40000 }, 40000, true },
 	{ "a quarter longer", { 25000, 25000 }, { 25000, 25000 }, 25000, false },
-	{ "the smaller of two", { 100000, 104000 }, { 101000, 101000 }, 101000, true },
+	{ "the smaller of two", { 100000, 101500 }, { 100000, 100000 }, 100000, true },
 	{ "the first drain made it shorter", { 100000, 96000 }, { 96000, 96000 }, 20000, false },
 	{ "the second drain made it shorter", { 100000, 100000 }, { 100000, 96000 }, 20000, false },
 	{ "the two differ", { 100000, 100000 }, { 107000, 107000 }, 20000, false },
-	{ "a twentieth longer", { 21000, 21000 }, { 21000, 21000 }, 21000, false },
 	{ "no longer than before", { 20600, 20600 }, { 20600, 20600 }, 20000, false },
 };
 
@@ -968,12 +944,16 @@ static void longer_route_test(struct kunit *test)
 	drain_with_rtts(sk, c->first_us[0], c->first_us[1]);
 	KUNIT_EXPECT_EQ(test, ndm->measure.min_rtt_us, RTT_US / 2);
 	/* The decisions until the next drain. */
-	for (i = 0; i < NDM_DRAIN_EVERY && !ndm->measure.drain; i++)
-		round_trip_with_rtt(sk, c->second_us[0]);
-	round_trip_with_rtt(sk, c->second_us[0]);
-	round_trip_with_rtt(sk, c->second_us[1]);
+	for (i = 0; i < NDM_DRAIN_SOON && !ndm->measure.drain; i++)
+		round_with_rtt(sk, c->second_us[0], 0);
+	rounds_to_last(sk, c->second_us[0]);
+	round_with_rtt(sk, c->second_us[1], 0);
 	KUNIT_EXPECT_EQ(test, ndm->measure.min_rtt_us, c->min_rtt_us);
+	KUNIT_EXPECT_FALSE(test, ndm_in_slow_start(ndm->phase));
+	/* The next decision. */
+	round_with_rtt(sk, c->second_us[1], 0);
 	KUNIT_EXPECT_EQ(test, (bool)ndm_in_slow_start(ndm->phase), c->slow_start);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh == TCP_INFINITE_SSTHRESH, c->slow_start);
 }
 
 static void no_drain_in_recovery_or_unused_test(struct kunit *test)
@@ -989,6 +969,166 @@ static void no_drain_in_recovery_or_unused_test(struct kunit *test)
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 100);
 }
+
+/* -- contest --------------------------------------------------------------- */
+
+/* The next drain. @before_us, @rtt_us: RTT until it begins and in it */
+static void next_drain(struct sock *sk, u32 before_us, u32 rtt_us, s16 cwnd_log2)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	int i;
+
+	for (i = 0; i < NDM_DRAIN_SOON && !ndm->measure.drain; i++)
+		round_with_rtt(sk, before_us, cwnd_log2);
+	while (ndm->measure.drain)
+		round_with_rtt(sk, rtt_us, cwnd_log2);
+}
+
+/* Others fill the buffer: of a queue of 16 ms, a drain leaves 10 ms. The policy gives way. */
+static void drain_beside_others(struct sock *sk)
+{
+	next_drain(sk, 36000, 30000, -8192);
+}
+
+static void contest_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ndm_contest *c = &ndm->memory->contest;
+	int i;
+
+	/* Three drains find the queue of others. */
+	for (i = 1; i < NDM_CONTEST_FINDINGS; i++) {
+		drain_beside_others(sk);
+		KUNIT_EXPECT_EQ(test, (int)c->findings, i);
+		KUNIT_EXPECT_FALSE(test, c->on);
+	}
+	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tp), 30);
+	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, 20 << NDM_CWND_FRAC);
+	/* The fourth: the window from before the first, which was 100 / sqrt(2) + 1 + 10 / 4. */
+	drain_beside_others(sk);
+	KUNIT_EXPECT_TRUE(test, c->on);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
+	/* The bound sets the window, whatever the policy wants, and begins with it. */
+	round_with_rtt(sk, 36000, -16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
+			RATE(74, RTT_US, 250) / 1000);
+	/* A quarter and a packet more: 74.2 + 18.6 + 1. */
+	round_with_rtt(sk, 36000, -16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 93);
+	/* A loss shows that the link is full: 0.7 of the window, then a packet more. */
+	lose(sk, 1);
+	round_with_rtt(sk, 36000, 16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 65);
+	round_with_rtt(sk, 36000, 16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 66);
+}
+
+/* The window of a drain comes back whole in contest: its queue is needed. */
+static void drain_in_contest_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd_fp;
+	int i;
+
+	ndm_contest_set(&ndm->memory->contest, true);
+	round_with_rtt(sk, RTT_US, 0);
+	cwnd_fp = ndm->cwnd_fp;
+	KUNIT_EXPECT_EQ(test, cwnd_fp, 100 << NDM_CWND_FRAC);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 39);
+	round_with_rtt(sk, RTT_US, 0);
+	round_with_rtt(sk, RTT_US, 0);
+	/* Beside it the bound grows by a packet, not by a quarter. */
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, cwnd_fp + (2 << NDM_CWND_FRAC));
+	round_with_rtt(sk, RTT_US / 2, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->contest.findings, 1);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 100);
+	/* There is nobody: three more such drains end the contest. */
+	for (i = 2; i <= NDM_CONTEST_FINDINGS; i++) {
+		KUNIT_EXPECT_TRUE(test, ndm->memory->contest.on);
+		next_drain(sk, RTT_US, RTT_US / 2, 0);
+	}
+	KUNIT_EXPECT_FALSE(test, ndm->memory->contest.on);
+}
+
+/* The guard takes the connection: it is in contest, from a slow start on. */
+static void guard_begins_contest_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct ndm_memory *memory = ndm->memory;
+	bool taken = false;
+	int i;
+
+	set_window(sk, 10);
+	tcp_sk(sk)->snd_cwnd_clamp = 10;
+	memory->guard.best_rate = U32_MAX;
+	memory->h[0] = 1;
+	ndm_bound_cut(&memory->bound, tcp_sk(sk)->tcp_mstamp, 100 << NDM_CWND_FRAC);
+	for (i = 0; i < 3 * NDM_GUARD_HORIZON && !taken; i++) {
+		round_trip(sk, 0, 0);
+		taken = ndm_guard_judge(sk, ndm, &last_interval);
+		KUNIT_EXPECT_EQ(test, memory->contest.on, taken);
+	}
+	/* Two horizons, and a drain, which does not count. */
+	KUNIT_EXPECT_EQ(test, i, 2 * NDM_GUARD_HORIZON + 3);
+	KUNIT_EXPECT_EQ(test, (int)memory->contest.distrust, 2);
+	KUNIT_EXPECT_EQ(test, memory->bound.limit_fp, 0);
+	KUNIT_EXPECT_EQ(test, memory->h[0], 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	/* Slow start is not bounded, until a loss. */
+	start_round(sk, 5, RTT_US);
+	KUNIT_EXPECT_EQ(test, memory->bound.limit_fp, 0);
+	/* A bound that there is grows. */
+	memory->bound.limit_fp = 100 << NDM_CWND_FRAC;
+	start_round(sk, 5, RTT_US);
+	KUNIT_EXPECT_GT(test, memory->bound.limit_fp, 100 << NDM_CWND_FRAC);
+	memory->bound.limit_fp = 0;
+	lose(sk, 5);
+	start_round(sk, 5, RTT_US);
+	KUNIT_EXPECT_NE(test, memory->bound.limit_fp, 0);
+	/* In contest there is no policy to judge; another model begins without contest. */
+	memory->guard = (struct ndm_guard) {
+		.first_fp = 100 << NDM_CWND_FRAC,
+		.lost = ndm_lost(tcp_sk(sk), memory),
+		.delivered = tcp_sk(sk)->delivered,
+		.best_rate = U32_MAX,
+		.decisions = NDM_GUARD_HORIZON,
+		.empty = NDM_GUARD_HORIZON,
+		.strikes = NDM_GUARD_STRIKES,
+	};
+	KUNIT_EXPECT_FALSE(test, ndm_guard_judge(sk, ndm, &last_interval));
+	ndm_use_model(memory, memory->model + 1);
+	KUNIT_EXPECT_FALSE(test, memory->contest.on);
+	KUNIT_EXPECT_EQ(test, (int)memory->contest.distrust, 0);
+}
+
+/* More losses than the path's own share end slow start without a bound: the window stays. */
+static void contest_without_bound_test(struct kunit *test)
+{
+	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct ndm_memory *memory = ndm->memory;
+
+	ndm_contest_set(&memory->contest, true);
+	memory->bound.own = NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC;
+	memory->train = (struct ndm_train) { .spread = true };
+	tcp_sk(sk)->max_packets_out = 0;
+	lose(sk, 3);
+	round_with_rtt(sk, RTT_US, 16384);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STEADY);
+	KUNIT_EXPECT_EQ(test, memory->bound.limit_fp, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 10);
+}
+
+/* -- further rules --------------------------------------------------------- */
 
 static void unused_window_shrinks_on_queue_or_loss_test(struct kunit *test)
 {
@@ -1058,16 +1198,15 @@ static void app_limited_rate_only_raises_test(struct kunit *test)
 static void mtu_probe_in_drain_test(struct kunit *test)
 {
 	struct sock *sk = socket_before_drain(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 38);
+	round_with_rtt(sk, RTT_US, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 39);
 	/* Packets are three times as large: a third of them fits. */
-	tcp_snd_cwnd_set(tp, 12);
-	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 12);
-	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 32);
+	tcp_snd_cwnd_set(tp, 13);
+	round_with_rtt(sk, RTT_US, 0);
+	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 34);
 }
 
 struct pacing_case {
@@ -1235,13 +1374,6 @@ static void cwr_without_mark_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], NDM_ONE / 11);
 }
 
-/* The kernel takes @packets for lost, and sends them again. */
-static void lose(struct sock *sk, u32 packets)
-{
-	tcp_sk(sk)->lost += packets;
-	tcp_sk(sk)->total_retrans += packets;
-}
-
 /* Two intervals in each of which 5 of 15 packets are lost. */
 static void lose_packets(struct sock *sk)
 {
@@ -1293,17 +1425,161 @@ static void duplicates_are_no_credit_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
 }
 
+/* A decision after which the kernel knows of as many retransmissions that no DSACK has named. */
+static u32 lost_after(struct sock *sk, u32 undo_marker, int undo_retrans)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	tcp_sk(sk)->undo_marker = undo_marker;
+	tcp_sk(sk)->undo_retrans = undo_retrans;
+	round_trip(sk, 0, 0);
+	return ndm_lost(tcp_sk(sk), ndm->memory);
+}
+
+/* A DSACK takes back a retransmission of the recovery that it belongs to. */
+static void dsack_takes_back_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	/* Those of a recovery before. */
+	lose(sk, 10);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 0, 0), 10);
+	/* As tcp_init_undo() does without a retransmission. */
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, -1), 10);
+	/* One, and its DSACK before the next decision. */
+	lose(sk, 1);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 0), 10);
+	lose(sk, 5);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 5), 15);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 3), 13);
+	/* One more, and one more DSACK. */
+	lose(sk, 1);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 3), 13);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 0), 10);
+	/* The network duplicates packets: the kernel counts no further down. */
+	tcp_sk(sk)->dsack_dups += 100;
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 0), 10);
+	/* The next recovery begins with its own, also where the last one had some left. */
+	lose(sk, 4);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 200, 4), 14);
+	lose(sk, 2);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 300, 2), 16);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 300, 1), 15);
+	/* It is over: what the kernel forgets is not taken back. */
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 0, 0), 15);
+	KUNIT_EXPECT_EQ(test, ndm->memory->spurious, 8);
+}
+
+/* A retransmission that is outstanding belongs to two recoveries, but is taken back once. */
+static void dsack_takes_back_once_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+
+	lose(sk, 1);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 1), 1);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 100, 0), 0);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 200, 1), 0);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 200, 0), 0);
+	lose(sk, 1);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 300, 1), 1);
+}
+
+/* What a DSACK takes back is no loss for the bound: two are left. */
+static void spurious_losses_do_not_cut_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	lost_after(sk, 1, -1);
+	lose(sk, 5);
+	lost_after(sk, 1, 5);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 1, 0), 0);
+	lose(sk, 2);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 1, 2), 2);
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
+	lose(sk, 1);
+	KUNIT_EXPECT_EQ(test, lost_after(sk, 1, 3), 3);
+	KUNIT_EXPECT_NE(test, ndm->memory->bound.limit_fp, 0);
+}
+
+/* As many packets seem to be lost. @at_ms: the time; returns those that count */
+static u32 confirmed_lost(struct sock *sk, u32 at_ms, u32 lost)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	tcp_sk(sk)->tcp_mstamp = at_ms * USEC_PER_MSEC;
+	return ndm_confirmed_lost(tcp_sk(sk), ndm->memory, lost);
+}
+
+/* Where packets change their order, losses count 40 ms + 4 * 5 ms later. */
+static void reordering_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1000, 0), 0);
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1001, 5), 5);
+	tp->reord_seen = 1;
+	/* The first ones begin the time. */
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1100, 7), 5);
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1159, 9), 5);
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1160, 9), 7);
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1219, 9), 7);
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1220, 9), 9);
+	/* Late packets: they arrive, or a DSACK reports it. */
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1280, 12), 9);
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1340, 10), 10);
+	KUNIT_EXPECT_EQ(test, confirmed_lost(sk, 1341, 8), 8);
+}
+
+/* Two round trips: in the first as many packets are late, which arrive in the second. */
+static void late_packets(struct sock *sk, u32 packets)
+{
+	tcp_sk(sk)->lost_out = packets;
+	round_trip(sk, 16384, 0);
+	tcp_sk(sk)->lost_out = 0;
+	round_trip(sk, 16384, 0);
+}
+
+static void late_packets_do_not_cut_test(struct kunit *test)
+{
+	int i, k;
+
+	/* From either of two round trips on. */
+	for (k = 0; k < 2; k++) {
+		struct sock *sk = new_socket(test);
+		struct ndm_sock *ndm = inet_csk_ca(sk);
+
+		tcp_sk(sk)->snd_cwnd_clamp = 16;
+		tcp_sk(sk)->reord_seen = 1;
+		round_trip(sk, 16384, 0);
+		if (k)
+			round_trip(sk, 16384, 0);
+		for (i = 0; i < 10; i++)
+			late_packets(sk, 5);
+		KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
+		/* Those that are lost do. */
+		for (i = 0; i < 2 * NDM_BOUND_ROUNDS; i++) {
+			lose(sk, 5);
+			round_trip(sk, 16384, 0);
+		}
+		KUNIT_EXPECT_NE(test, ndm->memory->bound.limit_fp, 0);
+	}
+}
+
 struct lost_case {
 	const char *name;
-	u32 total_retrans, lost_out, retrans_out, expected;
+	u32 total_retrans, lost_out, retrans_out, spurious, expected;
 };
 
 static const struct lost_case lost_cases[] = {
-	{ "none", 0, 0, 0, 0 },
-	{ "marked, and not sent again yet", 0, 5, 0, 5 },
-	{ "marked, two sent again", 2, 5, 2, 5 },
-	{ "all sent again and acknowledged", 5, 0, 0, 5 },
-	{ "a probe in flight", 1, 0, 1, 1 },
+	{ "none", 0, 0, 0, 0, 0 },
+	{ "marked, and not sent again yet", 0, 5, 0, 0, 5 },
+	{ "marked, two sent again", 2, 5, 2, 0, 5 },
+	{ "all sent again and acknowledged", 5, 0, 0, 0, 5 },
+	{ "a probe in flight", 1, 0, 1, 0, 1 },
+	{ "two not needed", 5, 3, 0, 2, 6 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(lost, lost_cases, name);
@@ -1311,12 +1587,69 @@ KUNIT_ARRAY_PARAM_DESC(lost, lost_cases, name);
 static void lost_test(struct kunit *test)
 {
 	const struct lost_case *c = test->param_value;
-	struct tcp_sock *tp = tcp_sk(new_socket(test));
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 
 	tp->total_retrans = c->total_retrans;
 	tp->lost_out = c->lost_out;
 	tp->retrans_out = c->retrans_out;
-	KUNIT_EXPECT_EQ(test, ndm_lost(tp), c->expected);
+	ndm->memory->spurious = c->spurious;
+	KUNIT_EXPECT_EQ(test, ndm_lost(tp, ndm->memory), c->expected);
+	KUNIT_EXPECT_EQ(test, ndm_lost(tp, NULL), c->expected + c->spurious);
+}
+
+/* Losses that an undo takes back are no part of a sample. */
+static void undone_losses_do_not_cut_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	change_state(sk, TCP_CA_Recovery);
+	lose(sk, 5);
+	round_trip(sk, 0, 0);
+	ndm_op_undo_cwnd(sk);
+	change_state(sk, TCP_CA_Open);
+	lose(sk, 5);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
+	/* With the next ones there are two round trips with losses. */
+	lose(sk, 5);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_NE(test, ndm->memory->bound.limit_fp, 0);
+}
+
+/* An undo takes back the cut of its own recovery, and none before. */
+static void undo_in_later_recovery_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 limit_fp;
+
+	set_window(sk, 8);
+	tp->snd_cwnd_clamp = 16;
+	change_state(sk, TCP_CA_Recovery);
+	lose_packets(sk);
+	limit_fp = ndm->memory->bound.limit_fp;
+	KUNIT_EXPECT_NE(test, limit_fp, 0);
+	change_state(sk, TCP_CA_Open);
+	/* A spurious recovery without a cut. */
+	change_state(sk, TCP_CA_Recovery);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), tcp_snd_cwnd(tp));
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, limit_fp);
+	change_state(sk, TCP_CA_Open);
+	round_trip(sk, 16384, 0);
+	/* One with a cut: the bound from before it comes back. */
+	change_state(sk, TCP_CA_Recovery);
+	lose(sk, 5);
+	round_trip(sk, 16384, 0);
+	limit_fp = ndm->memory->bound.limit_fp;
+	lose(sk, 5);
+	round_trip(sk, 16384, 0);
+	KUNIT_EXPECT_LT(test, ndm->memory->bound.limit_fp, limit_fp);
+	ndm_op_undo_cwnd(sk);
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, limit_fp);
 }
 
 /* Without memory for a connection nothing but Reno happens. */
@@ -1379,6 +1712,25 @@ static void timeout_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), tcp_snd_cwnd(tp));
 }
 
+/* In contest a time-out cuts the bound once, and the window slow-starts to half of what it was. */
+static void timeout_in_contest_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, 40);
+	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, ndm), 40);
+	ndm_contest_set(&ndm->memory->contest, true);
+	time_out(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp >> NDM_CWND_FRAC, 27);
+	lose(sk, 1);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_GE(test, ndm->memory->bound.limit_fp >> NDM_CWND_FRAC, 27);
+	acked(sk, 30);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
+}
+
 static void timeout_in_recovery_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
@@ -1419,8 +1771,8 @@ static void timeout_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 38. */
-	round_trip(sk, 0, 0);
+	/* The flow's window is 103, the kernel's 39. */
+	round_with_rtt(sk, RTT_US, 0);
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 103);
 	time_out(sk, 0, 0);
 	acked(sk, 100);
@@ -1590,8 +1942,8 @@ static void restart_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 38. */
-	round_trip(sk, 0, 0);
+	/* The flow's window is 103, the kernel's 39. */
+	round_with_rtt(sk, RTT_US, 0);
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(1010);
 	ndm_op_tx_start(sk);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
@@ -1677,7 +2029,6 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(one_decision_per_interval_test),
 	KUNIT_CASE_PARAM(window_test, window_gen_params),
 	KUNIT_CASE(hesitation_test),
-	KUNIT_CASE(company_test),
 	KUNIT_CASE(fractions_of_a_packet_add_up_test),
 	KUNIT_CASE(windows_converge_test),
 	KUNIT_CASE(no_decision_changes_nothing_test),
@@ -1693,18 +2044,22 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(few_or_delayed_acks_test),
 	KUNIT_CASE(undo_does_not_restart_test),
 	KUNIT_CASE(loss_ends_slow_start_test),
-	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
-	KUNIT_CASE_PARAM(drain_eighths_test, eighths_gen_params),
+	KUNIT_CASE_PARAM(few_losses_test, few_gen_params),
+	KUNIT_CASE(spurious_probe_in_slow_start_test),
 	KUNIT_CASE(drain_window_test),
-	KUNIT_CASE_PARAM(drain_kept_test, kept_gen_params),
-	KUNIT_CASE(standing_queue_test),
 	KUNIT_CASE(drain_test),
-	KUNIT_CASE(drain_measures_standing_queue_test),
+	KUNIT_CASE(drain_lasts_two_rtts_test),
+	KUNIT_CASE(drain_finds_minimum_test),
+	KUNIT_CASE(drain_without_rtt_test),
 	KUNIT_CASE(unsteady_drain_is_no_minimum_test),
 	KUNIT_CASE(own_queue_does_not_come_back_test),
 	KUNIT_CASE_PARAM(longer_route_test, route_gen_params),
 	KUNIT_CASE(no_drain_in_recovery_or_unused_test),
 	KUNIT_CASE(mtu_probe_in_drain_test),
+	KUNIT_CASE(contest_test),
+	KUNIT_CASE(drain_in_contest_test),
+	KUNIT_CASE(guard_begins_contest_test),
+	KUNIT_CASE(contest_without_bound_test),
 	KUNIT_CASE(unused_window_shrinks_on_queue_or_loss_test),
 	KUNIT_CASE(early_end_test),
 	KUNIT_CASE(app_limited_rate_only_raises_test),
@@ -1717,9 +2072,17 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(cwr_without_mark_test),
 	KUNIT_CASE(losses_bound_the_window_test),
 	KUNIT_CASE(duplicates_are_no_credit_test),
+	KUNIT_CASE(dsack_takes_back_test),
+	KUNIT_CASE(dsack_takes_back_once_test),
+	KUNIT_CASE(spurious_losses_do_not_cut_test),
+	KUNIT_CASE(reordering_test),
+	KUNIT_CASE(late_packets_do_not_cut_test),
+	KUNIT_CASE(undone_losses_do_not_cut_test),
+	KUNIT_CASE(undo_in_later_recovery_test),
 	KUNIT_CASE_PARAM(lost_test, lost_gen_params),
 	KUNIT_CASE(no_memory_test),
 	KUNIT_CASE(timeout_test),
+	KUNIT_CASE(timeout_in_contest_test),
 	KUNIT_CASE(timeout_in_recovery_test),
 	KUNIT_CASE(further_timeout_test),
 	KUNIT_CASE(timeout_in_drain_test),

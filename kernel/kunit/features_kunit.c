@@ -196,22 +196,34 @@ static struct ndm_interval pass_two(struct connection *c, u32 first_us, u32 seco
 	return pass_smoothed(c, first_us, second_us, (first_us + second_us) / 2);
 }
 
+/* As many times an interval with two RTTs. */
+static void pass_times(struct connection *c, u32 first_us, u32 second_us, int times)
+{
+	while (times--)
+		pass_two(c, first_us, second_us);
+}
+
 /* The wait goes a quarter of the way to what the mean RTT exceeds the smallest by, rounded up. */
 static void wait_test(struct kunit *test)
 {
-	static const u8 rising[] = { 0, 0, 2, 4, 5, 6, 7, 8 }, falling[] = { 6, 4, 3, 2, 1, 0, 0 };
+	static const u32 rising[] = { 0, 0, 2500, 4375, 5782, 6837, 7628, 8221 };
+	static const u32 falling[] = { 7500, 5625, 4218, 3163 };
 	struct ndm_interval interval;
 	struct connection c;
 	int i;
 
 	open(&c, 0, 0, 0);
 	pass_two(&c, 40000, 40000);
-	/* 10 ms of 40 ms */
+	/* To 10 ms. */
 	for (i = 0; i < ARRAY_SIZE(rising); i++) {
-		KUNIT_EXPECT_EQ(test, c.m.wait, rising[i]);
-		interval = pass_two(&c, 60000, 40000);
+		KUNIT_EXPECT_EQ(test, c.m.wait_us, rising[i]);
+		pass_two(&c, 60000, 40000);
 	}
-	/* It is no queue: 40 ms * (1 + 1/4) is the RTT without one. */
+	/* Three quarters of the rest stay, rounded down: of 1334 us nothing after 24. */
+	pass_times(&c, 60000, 40000, 24);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 10000);
+	interval = pass_two(&c, 60000, 40000);
+	/* It is no queue: 40 ms and 10 ms are the RTT without one. */
 	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 0);
 	KUNIT_EXPECT_EQ(test, ndm_explained_rtt_us(&c.m), 50000);
 	/* Nor is the smoothed RTT of a burst: the mean is 50 ms, too. */
@@ -220,37 +232,72 @@ static void wait_test(struct kunit *test)
 	/* A drain varies the RTT itself. */
 	c.m.drain = 2;
 	pass_two(&c, 50000, 50000);
-	KUNIT_EXPECT_EQ(test, c.m.wait, 8);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 10000);
 	c.m.drain = 0;
 	/* A queue that stays is none. */
 	for (i = 0; i < ARRAY_SIZE(falling); i++) {
 		pass_two(&c, 50000, 50000);
-		KUNIT_EXPECT_EQ(test, c.m.wait, falling[i]);
+		KUNIT_EXPECT_EQ(test, c.m.wait_us, falling[i]);
 	}
+	pass_times(&c, 50000, 50000, 40);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 0);
 	/* Nor is one that grows. */
 	pass_two(&c, 50000, 90000);
-	KUNIT_EXPECT_EQ(test, c.m.wait, 0);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 0);
 	pass_two(&c, 50000, 90000);
-	KUNIT_EXPECT_EQ(test, c.m.wait, 4);
-	pass_two(&c, 40000, 40000);
-	pass_two(&c, 40000, 40000);
-	pass_two(&c, 40000, 40000);
-	KUNIT_EXPECT_EQ(test, c.m.wait, 1);
-	pass_two(&c, 40000, 40000);
-	/* Without a long wait, the smoothed RTT counts: 90 ms - 40 ms / 32 * 2 */
-	pass_two(&c, 60000, 40000);
-	interval = pass_smoothed(&c, 60000, 40000, 90000);
-	KUNIT_EXPECT_EQ(test, c.m.wait, 2);
-	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 4864);
-	pass_two(&c, 40000, 40000);
-	pass_two(&c, 40000, 40000);
-	pass_two(&c, 40000, 40000);
-	/* RTTs below the minimum do not count. */
-	pass_two(&c, 30000, 50000);
-	KUNIT_EXPECT_EQ(test, c.m.wait, 0);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 5000);
 }
 
-INPUT_SUITE(rtt_ratio, NDM_IN_RTT_RATIO, KUNIT_CASE(wait_test));
+/* Without a long wait the smoothed RTT counts. */
+static void short_wait_test(struct kunit *test)
+{
+	struct ndm_interval interval;
+	struct connection c;
+
+	open(&c, 0, 0, 0);
+	pass_two(&c, 40000, 40000);
+	c.m.wait_us = 1581;
+	/* The smallest RTT is no less than the last mean: the queue may grow. */
+	pass_two(&c, 60000, 40000);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 1581);
+	/* 90 ms - 3686 us are 40 ms * (1 + 4742.55 / 4096). */
+	interval = pass_smoothed(&c, 60000, 40000, 90000);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 3686);
+	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 4742);
+	/* An eighth of the minimum is short, more is long. */
+	c.m.wait_us = 5000;
+	KUNIT_EXPECT_EQ(test, ndm_shown_rtt_us(&c.m, 90000, 50000), 90000);
+	c.m.wait_us = 5001;
+	KUNIT_EXPECT_EQ(test, ndm_shown_rtt_us(&c.m, 90000, 50000), 50000);
+	KUNIT_EXPECT_EQ(test, ndm_shown_rtt_us(&c.m, 90000, 0), 90000);
+}
+
+static void limits_of_wait_test(struct kunit *test)
+{
+	struct connection c;
+
+	open(&c, 0, 0, 0);
+	pass_two(&c, 40000, 40000);
+	pass_two(&c, 50000, 50000);
+	/* RTTs below the minimum do not count. */
+	pass_two(&c, 30000, 50000);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 0);
+	/* No more than eight times the minimum. */
+	open(&c, 0, 0, 0);
+	pass_two(&c, 1000, 1000);
+	pass_times(&c, 1000, 101000, 60);
+	KUNIT_EXPECT_EQ(test, c.m.wait_us, 8000);
+	/* The largest RTTs. */
+	open(&c, 0, 0, 0);
+	pass_smoothed(&c, 1, 1, 1);
+	pass_smoothed(&c, 1, NDM_RTT_MAX_US, U32_MAX);
+	pass_smoothed(&c, 1, NDM_RTT_MAX_US, U32_MAX);
+	KUNIT_EXPECT_LE(test, c.m.wait_us, 8);
+	KUNIT_EXPECT_LE(test, ndm_explained_rtt_us(&c.m), 9);
+}
+
+INPUT_SUITE(rtt_ratio, NDM_IN_RTT_RATIO, KUNIT_CASE(wait_test), KUNIT_CASE(short_wait_test),
+	    KUNIT_CASE(limits_of_wait_test));
 
 /* -- entropy: 0.6 H2(losses) + 0.4 H(delays) / 4 ------------------------------ */
 
@@ -412,10 +459,16 @@ static const struct story congestion_stories[] = {
 /* Where packets wait for others, delay rises by twice that before it is congestion. */
 static void rising_beyond_wait_test(struct kunit *test)
 {
-	struct ndm_measure m = { .wait = 3 };
+	struct ndm_measure m = { .min_rtt_us = 40000, .wait_us = 3750 };
 
-	KUNIT_EXPECT_FALSE(test, ndm_rising(&m, 82 + 2 * 3 * ONE / 32));
-	KUNIT_EXPECT_TRUE(test, ndm_rising(&m, 83 + 2 * 3 * ONE / 32));
+	/* Twice 3.75 of 40 ms are 768 of 4096. */
+	KUNIT_EXPECT_FALSE(test, ndm_rising(&m, 82 + 768));
+	KUNIT_EXPECT_TRUE(test, ndm_rising(&m, 83 + 768));
+	/* Without a minimum, any wait is as long as possible. */
+	m.min_rtt_us = 0;
+	KUNIT_EXPECT_FALSE(test, ndm_rising(&m, S16_MAX));
+	m.wait_us = 1U << 30;
+	KUNIT_EXPECT_FALSE(test, ndm_rising(&m, S16_MAX));
 }
 
 INPUT_SUITE(congestion, NDM_IN_CONGESTION, KUNIT_CASE(rising_beyond_wait_test));
@@ -526,8 +579,25 @@ static void own_losses_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pass(&c, &marked).x[NDM_IN_LOSS_RATE], 1024);
 }
 
+/* The packets of an interval, beside their share: a mark is one of those lost. */
+static void lost_packets_test(struct kunit *test)
+{
+	struct step lost = LOSSES(25, 75, 0), negative = LOSSES(-25, 50, 0);
+	struct step marked = { .length_us = 40000, .lost = 24, .delivered = 75, .event = MARK };
+	struct ndm_interval interval;
+	struct connection c;
+
+	open(&c, 0, 0, 0);
+	c.now.own = 512;
+	interval = pass(&c, &lost);
+	KUNIT_EXPECT_EQ(test, interval.lost, 25);
+	KUNIT_EXPECT_EQ(test, interval.delivered, 75);
+	KUNIT_EXPECT_EQ(test, pass(&c, &marked).lost, 25);
+	KUNIT_EXPECT_EQ(test, pass(&c, &negative).lost, 0);
+}
+
 INPUT_SUITE(loss_rate, NDM_IN_LOSS_RATE, KUNIT_CASE(loss_after_undo_counts_test),
-	    KUNIT_CASE(own_losses_test));
+	    KUNIT_CASE(own_losses_test), KUNIT_CASE(lost_packets_test));
 
 /* -- rtt_variation: mdev / srtt --------------------------------------------------- */
 
@@ -631,7 +701,31 @@ static void mean_test(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, interval.rtt_us, 0, "the next interval has no sample");
 }
 
-INPUT_SUITE(rtt_gradient, NDM_IN_RTT_GRADIENT,
+/* The smallest RTT of an interval, and the mean of the last one that had one. */
+static void interval_rtts_test(struct kunit *test)
+{
+	struct step none = NO_RTT(40000, 0);
+	struct ndm_interval interval;
+	struct connection c;
+	int i;
+
+	open(&c, 0, 0, 0);
+	interval = pass(&c, &none);
+	KUNIT_EXPECT_EQ(test, interval.before_us, 0);
+	KUNIT_EXPECT_EQ(test, interval.least_rtt_us, U32_MAX);
+	interval = pass_two(&c, 60000, 40000);
+	KUNIT_EXPECT_EQ(test, interval.before_us, 0);
+	KUNIT_EXPECT_EQ(test, interval.least_rtt_us, 40000);
+	pass(&c, &none);
+	/* In the first of three groups. */
+	for (i = 0; i < 2 * NDM_RTT_GROUP; i++)
+		ndm_measure_rtt(&c.m, i == 3 ? 41000 : 45000);
+	interval = pass_two(&c, 46000, 46000);
+	KUNIT_EXPECT_EQ(test, interval.before_us, 50000);
+	KUNIT_EXPECT_EQ(test, interval.least_rtt_us, 41000);
+}
+
+INPUT_SUITE(rtt_gradient, NDM_IN_RTT_GRADIENT, KUNIT_CASE(interval_rtts_test),
 	    KUNIT_CASE_PARAM(mean_test, mean_gen_params));
 
 /* -- delivery_ratio: rate / max_rate -------------------------------------------------- */
@@ -872,7 +966,22 @@ static void fast_and_far_test(struct kunit *test)
 	interval = pass(&conn, &step);
 	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_DELIVERY_RATIO], ONE / 2 - 1);
 	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_INFLIGHT_RATIO], ONE);
-	KUNIT_EXPECT_EQ(test, ndm_standing_bdp(&conn.m) >> 12, 833332);
+	KUNIT_EXPECT_EQ(test, ndm_bdp(&conn.m) >> 12, 833332);
+}
+
+/* Packets that wait for others are on the path, too. */
+static void bdp_has_wait_test(struct kunit *test)
+{
+	struct ndm_measure m = { .min_rtt_us = 40000, .max_rate = 1 << NDM_RATE_FRAC };
+
+	KUNIT_EXPECT_EQ(test, ndm_bdp(&m), 40000 << 12);
+	m.wait_us = 10000;
+	KUNIT_EXPECT_EQ(test, ndm_bdp(&m), 50000 << 12);
+	/* The largest: both RTT and wait. */
+	m.min_rtt_us = NDM_RTT_MAX_US;
+	m.wait_us = NDM_RTT_MAX_US;
+	m.max_rate = U32_MAX;
+	KUNIT_EXPECT_EQ(test, ndm_bdp(&m), (1ULL << 51) - (1ULL << 19));
 }
 
 /* The application has sent more, which tells nothing about the link. */
@@ -895,6 +1004,7 @@ INPUT_SUITE(delivery_ratio, NDM_IN_DELIVERY_RATIO,
 	    KUNIT_CASE_PARAM(sending_time_test, sending_gen_params),
 	    KUNIT_CASE_PARAM(faster_link_test, faster_gen_params),
 	    KUNIT_CASE(fast_and_far_test),
+	    KUNIT_CASE(bdp_has_wait_test),
 	    KUNIT_CASE(app_limited_is_not_faster_test),
 	    KUNIT_CASE_PARAM(idle_test, idle_gen_params),
 	    KUNIT_CASE_PARAM(over_test, over_gen_params),

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The bound: what the window may be at most after congestion, whatever the policy wants,
- * and the test that tells a path's own losses from those of congestion.
+ * The bound: what the window may be at most after congestion, whatever the policy wants. A
+ * flow in contest follows it.
  *
  *	limit += 1 + 0.4 (t^3)' packets in a round trip; t: seconds since the cut
  *
- * The policy may choose any smaller window. docs/explanation/control-law.md tells the law.
+ * A flow that does not follow it waits for eight round trips: it may only have lost less.
+ *
+ * Congestion loses packets at a full queue, a path's own losses come at any. So a small share
+ * of losses without a queue is the path's own, where a queue has been seen to build.
+ * docs/explanation/control-law.md tells the law.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -17,6 +21,7 @@
 #include <linux/math64.h>
 #include <linux/types.h>
 
+#include "ndm_drain.h"
 #include "ndm_schema.h"
 #include "ndm_window.h"
 
@@ -31,24 +36,11 @@
 #define NDM_BOUND_LOSSY 2
 #define NDM_BOUND_ROUNDS 8
 
-/*
- * A test compares the losses with those at the share that led to the cut. Each loss counts
- * 2, each expected one -1. The result is known at 3 or -3: a sequential test of the share
- * against a quarter of the share, with errors of some 10 %.
- */
-#define NDM_BOUND_EVIDENCE (3 << NDM_FEATURE_FRAC)
-
-/*
- * A larger share is always congestion, and never taken for the path's own: where many flows
- * test at different times, each finds that no smaller window of its own helps. Reordering is
- * proved by DSACKs.
- */
+/* A larger share is always congestion. */
 #define NDM_BOUND_OWN_MAX (1 << (NDM_FEATURE_FRAC - 5))	/* a thirty-second */
-#define NDM_BOUND_REORDERED_MAX (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
 
-/* Round trips for which the own share is known, doubled with each test that confirms it. */
-#define NDM_BOUND_KNOWN 256
-#define NDM_BOUND_KNOWN_LONGEST 3	/* times doubled */
+/* The same in slow start below what the path holds. */
+#define NDM_BOUND_UNFILLED_MAX (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
 
 /* The losses of slow start end so many round trips after it. */
 #define NDM_BOUND_OVERSHOOT 3
@@ -56,23 +48,40 @@
 /* Later than so long after a cut there is no bound. */
 #define NDM_BOUND_US (60 * 1000 * 1000)
 
+/* The share of the path's own losses, in struct ndm_bound: its fraction bits beyond Q12. */
+#define NDM_BOUND_OWN_FRAC 4
+
 struct ndm_bound {
 	u32 limit_fp;	/* the bound, NDM_CWND_FRAC fraction bits; 0: none */
-	u32 tested_fp;	/* the window before the first of the cuts that are being tested */
 	u32 cut_us;	/* the time of the last cut */
 	u32 lost;	/* the counters at the beginning of the sample */
 	u32 delivered;
 	u32 last_lost;	/* the counter one round trip ago */
 	u32 most_fp;	/* the largest window of the sample that the path has carried */
-	u16 own;	/* share of packets that the path loses at any window, Q12 */
-	u16 proved;	/* the share that the last test has found: own is at most that */
-	u16 known;	/* round trips for which it is still known */
-	u16 tested;	/* share that has led to the last of these cuts; 0: no test */
-	u8 confirmed;	/* tests in a row that have found an own share */
+	u32 most_us;	/* the longest queue of a round trip */
+	u32 uncut_fp;	/* the window before the cut of this recovery; 0: there is none */
+	u32 uncut_limit_fp;	/* and the bound */
+	u16 own;	/* share of packets that the path loses at any queue, Q16 */
 	u8 rounds;	/* round trips of the sample */
 	u8 lossy_rounds;	/* those of them with losses */
+	u8 held;	/* round trips until it grows after a cut */
 	u8 overshoot;	/* round trips in which a loss may be that of slow start */
 	bool skip;	/* this round trip's packets were sent before the cut */
+};
+
+/* A round trip that is over. */
+struct ndm_bound_round {
+	u32 now_us;
+	u32 length_us;
+	u32 rtt_us;	/* smoothed; the length is that of several where an interval has several */
+	u32 queue_us;	/* mean */
+	u32 min_rtt_us;
+	u32 lost;	/* packets that the connection has lost so far, without undone losses */
+	u32 delivered;	/* packets so far */
+	u32 carried;	/* those of this round trip */
+	u32 cwnd_fp;	/* the window, NDM_CWND_FRAC fraction bits */
+	bool starting;	/* the flow is in slow start */
+	bool unfilled;	/* its window is below what the path holds */
 };
 
 static inline void ndm_bound_sample(struct ndm_bound *b, u32 lost, u32 delivered)
@@ -85,13 +94,13 @@ static inline void ndm_bound_sample(struct ndm_bound *b, u32 lost, u32 delivered
 	b->lossy_rounds = 0;
 }
 
-/* What the path has carried of a window, in a round trip that delivered @carried packets. */
-static inline u32 ndm_bound_carried(u32 cwnd_fp, u32 carried)
+/* What the path has carried of the window. */
+static inline u32 ndm_bound_carried(const struct ndm_bound_round *r)
 {
-	u32 carried_fp = min(carried, NDM_CWND_MAX) << NDM_CWND_FRAC;
+	u32 carried_fp = min(r->carried, NDM_CWND_MAX) << NDM_CWND_FRAC;
 
 	/* At least half, as the round trip may have begun with a smaller window. */
-	return min(cwnd_fp, max(carried_fp, cwnd_fp / 2));
+	return min(r->cwnd_fp, max(carried_fp, r->cwnd_fp / 2));
 }
 
 /* The window within the bound. */
@@ -101,7 +110,7 @@ static inline u32 ndm_bounded(const struct ndm_bound *b, u32 cwnd_fp)
 }
 
 /**
- * ndm_bound_cut - congestion: cut the bound, and end the test of an earlier cut
+ * ndm_bound_cut - congestion: cut the bound
  * @b: the bound
  * @now_us: the time
  * @carried_fp: the window that the path has carried, NDM_CWND_FRAC fraction bits
@@ -115,20 +124,18 @@ static inline void ndm_bound_cut(struct ndm_bound *b, u32 now_us, u32 carried_fp
 
 	b->limit_fp = ndm_bounded(b, limit_fp);
 	b->cut_us = now_us;
-	b->tested = 0;
 }
 
-/* The bound's growth after an interval of @length_us. @rtt_us: the RTT; 0: none yet */
-static inline void ndm_bound_grow(struct ndm_bound *b, u32 now_us, u32 length_us,
-				  u32 rtt_us)
+/* The bound's growth after an interval. */
+static inline void ndm_bound_grow(struct ndm_bound *b, const struct ndm_bound_round *r)
 {
-	u32 t = (now_us - b->cut_us) >> 10;	/* 1.024 ms */
-	u32 bounded_us = min_t(u32, length_us, (1 << 24) - 1);
+	u32 t = (r->now_us - b->cut_us) >> 10;	/* 1.024 ms */
+	u32 bounded_us = min_t(u32, r->length_us, (1 << 24) - 1);
 	u64 next_fp;
 
 	if (!b->limit_fp)
 		return;
-	if (now_us - b->cut_us > NDM_BOUND_US) {
+	if (r->now_us - b->cut_us > NDM_BOUND_US) {
 		b->limit_fp = 0;
 		return;
 	}
@@ -137,21 +144,8 @@ static inline void ndm_bound_grow(struct ndm_bound *b, u32 now_us, u32 length_us
 	 * below 2^16 and the length below 2^24, so the product is below 2^60.
 	 */
 	next_fp = b->limit_fp + ((u64)t * t * 11 * bounded_us >> 35) +
-		  (rtt_us ? (bounded_us << NDM_CWND_FRAC) / rtt_us : NDM_CWND_ONE);
+		  (r->rtt_us ? (bounded_us << NDM_CWND_FRAC) / r->rtt_us : NDM_CWND_ONE);
 	b->limit_fp = min_t(u64, next_fp, NDM_CWND_MAX << NDM_CWND_FRAC);
-}
-
-/* A test has found that the path loses this share at any window. */
-static inline void ndm_bound_keep_own(struct ndm_bound *b, u16 share)
-{
-	b->own = share;
-	b->proved = share;
-	if (share > NDM_BOUND_OWN_MAX)
-		b->confirmed = 0;
-	b->known = NDM_BOUND_KNOWN << b->confirmed;
-	b->confirmed = min(b->confirmed + 1, NDM_BOUND_KNOWN_LONGEST);
-	b->limit_fp = 0;
-	b->tested = 0;
 }
 
 /* The last losses were no sign of congestion. @lost: the counter now */
@@ -159,211 +153,170 @@ static inline void ndm_bound_forget(struct ndm_bound *b, u32 lost)
 {
 	b->lost = lost;
 	b->last_lost = lost;
+	b->lossy_rounds = 0;
 }
 
-/* The packets of a sample. */
-struct ndm_bound_seen {
-	u32 lost;
-	u64 sent;
-	u32 share;	/* lost of sent, Q12, at most 1 */
-};
-
-/* The sample. @lost, @delivered: the counters now */
-static inline struct ndm_bound_seen ndm_bound_see(const struct ndm_bound *b, u32 lost,
-						  u32 delivered)
+/* A flow begins to follow the bound, which begins with its window. */
+static inline void ndm_bound_lift(struct ndm_bound *b)
 {
-	struct ndm_bound_seen seen = { .lost = max_t(s32, lost - b->lost, 0) };
+	b->limit_fp = 0;
+}
 
-	seen.sent = (u64)seen.lost + (delivered - b->delivered);
-	if (seen.lost)
-		seen.share = div64_u64((u64)seen.lost << NDM_FEATURE_FRAC, seen.sent);
-	return seen;
+/* A recovery begins: of its cuts, an undo takes back the first. */
+static inline void ndm_bound_recover(struct ndm_bound *b)
+{
+	b->uncut_fp = 0;
+}
+
+/* A mark is always congestion: an undo does not take it back, nor a cut before it. */
+static inline void ndm_bound_mark(struct ndm_bound *b, u32 now_us, u32 carried_fp)
+{
+	ndm_bound_cut(b, now_us, carried_fp);
+	b->uncut_fp = 0;
 }
 
 /*
- * The last losses were none: segments had only changed their order, and will again. @lost,
- * @delivered: the counters now. Returns the window before a cut that they have caused, 0
- * without one.
+ * The recovery's losses were none: segments had only changed their order. Returns the window
+ * before the cut that they have caused, 0 without one.
  */
-static inline u32 ndm_bound_undo(struct ndm_bound *b, u32 lost, u32 delivered)
+static inline u32 ndm_bound_undo(struct ndm_bound *b)
 {
-	u32 before_fp = b->tested ? b->tested_fp : 0;
-	u32 share = ndm_bound_see(b, lost, delivered).share;
+	u32 before_fp = b->uncut_fp;
 
-	share = min_t(u32, max_t(u32, share, b->tested), NDM_BOUND_REORDERED_MAX);
-	ndm_bound_forget(b, lost);
-	if (before_fp || share > b->own)
-		ndm_bound_keep_own(b, max_t(u32, share, b->own));
+	if (before_fp) {
+		b->limit_fp = b->uncut_limit_fp;
+		b->held = 0;
+	}
+	b->uncut_fp = 0;
 	return before_fp;
 }
 
-/* What a sample of losses means. */
-enum ndm_bound_finding {
-	NDM_BOUND_UNKNOWN,	/* it is too short */
-	NDM_BOUND_HARMLESS,
-	NDM_BOUND_CONGESTION,
-};
-
-/* Compares the losses after a cut with the share that has led to it. */
-static inline enum ndm_bound_finding ndm_bound_test(struct ndm_bound *b,
-						    const struct ndm_bound_seen *seen)
+/* The share of @lost among as many and those delivered, Q12, at most 1. */
+static inline u32 ndm_bound_share(u32 lost, u32 delivered)
 {
-	s64 evidence = ((s64)seen->lost << (NDM_FEATURE_FRAC + 1)) -
-		       (s64)seen->sent * b->tested / 2;
-
-	if (evidence >= NDM_BOUND_EVIDENCE) {
-		if (seen->share > NDM_BOUND_OWN_MAX)
-			return NDM_BOUND_CONGESTION;
-		ndm_bound_keep_own(b, seen->share);
-		return NDM_BOUND_HARMLESS;
-	}
-	if (evidence > -NDM_BOUND_EVIDENCE)
-		return NDM_BOUND_UNKNOWN;
-	b->tested = 0;
-	b->confirmed = 0;
-	return NDM_BOUND_HARMLESS;
+	return lost ? div64_u64((u64)lost << NDM_FEATURE_FRAC, (u64)lost + delivered) : 0;
 }
 
-/* The largest share that is no congestion, Q12. */
-static inline u32 ndm_bound_tolerated(const struct ndm_bound *b)
+/* Whether so few losses among as many packets need not be congestion. @share: Q12 */
+static inline bool ndm_bound_few(u32 lost, u32 delivered, u32 share)
 {
-	u32 share = 2 * b->own + NDM_BOUND_SHARE;
-
-	return b->proved > NDM_BOUND_OWN_MAX ? share : min_t(u32, share, NDM_BOUND_OWN_MAX);
+	return (u64)lost << NDM_FEATURE_FRAC <=
+	       (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) + ((u64)lost + delivered) * share;
 }
 
-/* A quarter, rounded towards 0. BPF has no signed division. */
-static inline s32 ndm_bound_quarter(s32 x)
-{
-	return (x + (x < 0 ? 3 : 0)) >> 2;
-}
-
-/* Compares the losses with the path's own share, which follows a sample of full length. */
-static inline enum ndm_bound_finding ndm_bound_watch(struct ndm_bound *b,
-						     const struct ndm_bound_seen *seen)
-{
-	if (b->own && !--b->known)
-		b->own = 0;
-	if (b->lossy_rounds >= NDM_BOUND_LOSSY &&
-	    (u64)seen->lost << NDM_FEATURE_FRAC >
-	    (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) +
-	    seen->sent * ndm_bound_tolerated(b))
-		return NDM_BOUND_CONGESTION;
-	if (b->rounds < NDM_BOUND_ROUNDS)
-		return NDM_BOUND_UNKNOWN;
-	if (b->own)
-		b->own = min(b->own + ndm_bound_quarter((s32)seen->share - b->own),
-			     (s32)b->proved);
-	return NDM_BOUND_HARMLESS;
-}
-
-/**
- * ndm_bound_losses - judge the losses after a round trip
- * @b: the bound
- * @lost: packets that the connection has lost so far, without undone losses
- * @delivered: packets delivered so far
- * @reorders: packets have been seen to change their order
- * Return: the share that is congestion and asks for a cut, Q12; 0: none
+/*
+ * Whether a round trip's losses are the path's own: a small share at less than a quarter of the
+ * longest queue, which has been at least an eighth of the minimum RTT. A window below what the
+ * path holds fills no queue; many are lost even there where something drops what exceeds a rate.
  */
-static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
-				   bool reorders)
+static inline bool ndm_bound_own(const struct ndm_bound *b, const struct ndm_bound_round *r,
+				 u32 lost)
 {
-	struct ndm_bound_seen seen = ndm_bound_see(b, lost, delivered);
-	enum ndm_bound_finding finding;
-
-	if (b->skip) {
-		b->skip = false;
-		ndm_bound_sample(b, lost, delivered);
-		return 0;
-	}
-	b->rounds = min(b->rounds + 1, U8_MAX);
-	if ((s32)(lost - b->last_lost) > 0)
-		b->lossy_rounds = min(b->lossy_rounds + 1, U8_MAX);
-	b->last_lost = lost;
-	/* Late packets are taken back in the following round trips. */
-	if (reorders && b->rounds < NDM_BOUND_ROUNDS)
-		return 0;
-	finding = b->tested ? ndm_bound_test(b, &seen) : ndm_bound_watch(b, &seen);
-	if (finding != NDM_BOUND_UNKNOWN)
-		ndm_bound_sample(b, lost, delivered);
-	return finding == NDM_BOUND_CONGESTION ? seen.share : 0;
+	if (r->starting)
+		return r->unfilled && ndm_bound_few(lost, r->carried, NDM_BOUND_UNFILLED_MAX);
+	return ndm_bound_few(lost, r->carried, NDM_BOUND_OWN_MAX) &&
+	       ndm_is_queue(b->most_us, r->min_rtt_us) && r->queue_us < b->most_us / 4;
 }
 
-/**
- * ndm_bound_follow - the bound after a round trip of a flow that follows it
- * @b: the bound
- * @now_us: the time
- * @length_us: the round trip's length
- * @rtt_us: the RTT; the length is that of several where an interval has several
- * @loss: whether the round trip had a loss
- * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
- * @carried: packets that were delivered in the round trip
- *
- * Without the policy, each loss cuts the bound (RFC 5681, section 3.2), and no cut is tested.
- */
-static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_us,
-				    u32 rtt_us, bool loss, u32 cwnd_fp, u32 carried)
+/* Whether a sample that the path's own losses are no part of is congestion. */
+static inline bool ndm_bound_congested(const struct ndm_bound *b,
+				       const struct ndm_bound_round *r)
 {
-	b->tested = 0;
-	if (loss)
-		ndm_bound_cut(b, now_us, ndm_bound_carried(cwnd_fp, carried));
-	else if (b->limit_fp)
-		ndm_bound_grow(b, now_us, length_us, rtt_us);
-	/* None yet, or outgrown. */
-	if (!b->limit_fp) {
-		b->limit_fp = cwnd_fp;
-		b->cut_us = now_us;
+	u64 lost = (u64)(u32)max_t(s32, r->lost - b->lost, 0);
+	u64 sent = lost + (r->delivered - b->delivered);
+
+	return b->lossy_rounds >= NDM_BOUND_LOSSY &&
+	       lost << NDM_FEATURE_FRAC > (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) +
+	       sent * ((b->own >> (NDM_BOUND_OWN_FRAC - 1)) + NDM_BOUND_SHARE);
+}
+
+/* Judges the losses of a round trip. Returns whether they ask for a cut. */
+static inline bool ndm_bound_losses(struct ndm_bound *b, const struct ndm_bound_round *r)
+{
+	u32 lost = max_t(s32, r->lost - b->last_lost, 0);
+	bool congested = false;
+
+	if (ndm_bound_own(b, r, lost)) {
+		u32 share = min_t(u32, ndm_bound_share(lost, r->carried), NDM_BOUND_OWN_MAX);
+
+		b->own += ((s32)(share << NDM_BOUND_OWN_FRAC) - b->own) >> 3;
+		b->lost += lost;
+		lost = 0;
 	}
+	b->last_lost = r->lost;
+	b->rounds++;
+	b->lossy_rounds += lost > 0;
+	if (!b->skip)
+		congested = ndm_bound_congested(b, r);
+	if (b->skip || congested || b->rounds >= NDM_BOUND_ROUNDS)
+		ndm_bound_sample(b, r->lost, r->delivered);
+	b->skip = congested;
+	return congested;
 }
 
 /**
  * ndm_bound_update - the bound after a round trip
  * @b: the bound
- * @starting: the flow is in slow start
- * @now_us: the time
- * @length_us: the round trip's length
- * @rtt_us: the RTT; the length is that of several where an interval has several
- * @lost: packets that the connection has lost so far, without undone losses
- * @delivered: packets delivered so far
- * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
- * @carried: packets that were delivered in the round trip
- * @reorders: packets have been seen to change their order
- * Return: the window, cut, or as before the cut if the losses are the path's own
+ * @r: the round trip
+ * Return: the window within the bound
  */
-static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_us,
-				   u32 length_us, u32 rtt_us, u32 lost, u32 delivered,
-				   u32 cwnd_fp, u32 carried, bool reorders)
+static inline u32 ndm_bound_update(struct ndm_bound *b, const struct ndm_bound_round *r)
 {
-	u32 most_fp = max(b->most_fp, ndm_bound_carried(cwnd_fp, carried));
-	bool testing = b->tested;
-	u32 kept_fp;
-	u16 share;
+	u32 most_fp = max(b->most_fp, ndm_bound_carried(r)), kept_fp;
 
-	if (starting)
+	if (r->starting)
 		b->overshoot = NDM_BOUND_OVERSHOOT;
 	else if (b->overshoot)
 		b->overshoot--;
 	/* The policy may have reduced the window since the first loss. */
 	b->most_fp = most_fp;
-	share = ndm_bound_losses(b, lost, delivered, reorders);
-	if (share) {
-		/* After a cut without effect: the window before the first one. */
-		if (!testing)
-			b->tested_fp = cwnd_fp;
+	b->most_us = max(b->most_us, r->queue_us);
+	if (ndm_bound_losses(b, r)) {
+		if (!b->uncut_fp) {
+			b->uncut_fp = r->cwnd_fp;
+			b->uncut_limit_fp = b->limit_fp;
+		}
 		kept_fp = ndm_bounded(b, most_fp);
-		ndm_bound_cut(b, now_us, most_fp);
+		ndm_bound_cut(b, r->now_us, most_fp);
 		/* No smaller than what the path has carried after slow start. */
 		if (b->overshoot)
 			b->limit_fp = max(b->limit_fp, kept_fp);
 		b->overshoot = 0;
-		b->tested = share;
-		b->skip = true;
-	} else if (testing && !b->limit_fp) {
-		cwnd_fp = max(cwnd_fp, b->tested_fp);
-	} else if (!b->tested) {
-		ndm_bound_grow(b, now_us, length_us, rtt_us);
+		b->held = NDM_BOUND_ROUNDS;
+	} else if (b->held) {
+		b->held--;
+	} else {
+		ndm_bound_grow(b, r);
 	}
-	return ndm_bounded(b, cwnd_fp);
+	return ndm_bounded(b, r->cwnd_fp);
+}
+
+/**
+ * ndm_bound_follow - the bound after a round trip of a flow that follows it
+ * @b: the bound
+ * @r: the round trip
+ * @loss: whether it had a loss, which cuts the bound (RFC 5681, section 3.2)
+ * @probing: the link is not known to be full: the bound grows by a quarter
+ */
+static inline void ndm_bound_follow(struct ndm_bound *b, const struct ndm_bound_round *r,
+				    bool loss, bool probing)
+{
+	ndm_bound_sample(b, r->lost, r->delivered);
+	b->most_us = max(b->most_us, r->queue_us);
+	if (loss && !b->skip) {
+		ndm_bound_cut(b, r->now_us, ndm_bound_carried(r));
+		b->skip = true;
+		return;
+	}
+	b->skip = false;
+	ndm_bound_grow(b, r);
+	if (probing && b->limit_fp)
+		b->limit_fp = min(b->limit_fp + r->cwnd_fp / 4, NDM_CWND_MAX << NDM_CWND_FRAC);
+	/* None yet, or outgrown. */
+	if (!b->limit_fp) {
+		b->limit_fp = max_t(u32, r->cwnd_fp, NDM_CWND_MIN << NDM_CWND_FRAC);
+		b->cut_us = r->now_us;
+	}
 }
 
 #endif /* NDM_BOUND_H */

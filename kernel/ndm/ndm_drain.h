@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Drains: when a flow reduces its window to measure the queue that remains, by how much,
- * and what its RTT then shows: a new minimum, a longer route, or a standing queue.
+ * Drains: for some round trips a flow sends less than it delivers, so that its own queue runs
+ * down and the RTT shows what others keep. A flow that sees the RTT fall drains, too: among
+ * flows of this law the queue then runs empty.
  * docs/explanation/control-law.md tells the law.
  *
  * Pure: plain numbers in, plain numbers out.
@@ -14,179 +15,176 @@
 #include <linux/math64.h>
 #include <linux/types.h>
 
-#include "ndm_schema.h"
+#include "ndm_features.h"
 #include "ndm_window.h"
 
-/* The decisions that begin the first two drains of a connection; the second needs a queue. */
-#define NDM_DRAIN_FIRST 8
-#define NDM_DRAIN_SECOND 16
-
-/*
- * Decisions between drains: to find an RTT again, with an unexplained queue, and without. A
- * minimum RTT is valid for 30 to 60 s.
- */
-#define NDM_DRAIN_AGAIN 8
+/* Decisions before the first drain, to one that joins or confirms another, and with a queue. */
+#define NDM_DRAIN_FIRST 16
+#define NDM_DRAIN_SOON 8
 #define NDM_DRAIN_EVERY 64
-#define NDM_DRAIN_SELDOM 256
-#define NDM_DRAIN_US (20 * 1000 * 1000)
+/* The longest time without a drain. A minimum RTT is valid for 30 to 60 s. */
+#define NDM_DRAIN_US (10 * 1000 * 1000)
 
-/* The smallest unexplained queue: an eighth of min_rtt, Q12. */
-#define NDM_DRAIN_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
+/* RTTs before a drain's RTT is measured: own queue, then that of flows which join. */
+#define NDM_DRAIN_RTTS 2
 
-/* Drains that may find an RTT again. */
-#define NDM_DRAIN_TRIES 3	/* fits 2 bits */
+/* A smaller window cannot drain. */
+#define NDM_DRAIN_CWND_MIN 4
 
-/* Decisions after a drain before an early one. */
-#define NDM_DRAIN_EARLY 4
-
-/* Intervals of a drain: the queue runs down, then the RTT is measured. */
-#define NDM_DRAIN_INTERVALS 2
-
-/* Half of a smaller window is less than NDM_CWND_MIN. */
-#define NDM_DRAIN_CWND_MIN (2 * NDM_CWND_MIN)
-
-/*
- * The largest rtt_variation at which a drain's RTT is meaningful, Q12: an eighth of
- * the RTT. While a new queue makes the RTT rise, it deviates by up to a quarter.
- */
+/* The largest rtt_variation at which a drain's RTT is meaningful, Q12. */
 #define NDM_DRAIN_STEADY (1 << (NDM_FEATURE_FRAC - 3))
-#define NDM_DRAIN_STEADY_EARLY (1 << (NDM_FEATURE_FRAC - 2))
 
-/* Standing queue and wait are stored in u8 with 5 fraction bits of min_rtt. */
-#define NDM_EXCESS_FRAC 5
-
-/* The RTT over min_rtt, Q12, and the part that the last drain explains. */
-static inline u32 ndm_rtt_over_min(const s16 *x)
-{
-	return (1 << NDM_FEATURE_FRAC) + x[NDM_IN_RTT_RATIO];
-}
-
-/* A standing queue or wait over min_rtt, Q12. */
-static inline s32 ndm_excess_over_min(u8 excess)
-{
-	return excess << (NDM_FEATURE_FRAC - NDM_EXCESS_FRAC);
-}
-
-static inline u32 ndm_standing_over_min(u8 standing)
-{
-	return (1 << NDM_FEATURE_FRAC) + ndm_excess_over_min(standing);
-}
-
-/* What the next drain depends on. */
-struct ndm_drain_clock {
-	u32 decision;	/* counts from 0 */
-	u32 decisions;	/* since the last drain */
-	u32 us;		/* since it */
-	bool again;	/* it has found an RTT that another one may find again */
+struct ndm_drain {
+	u32 us;		/* when the last one began */
+	u32 before_us;	/* mean RTT before it; 0: there was none */
+	u32 flat_us;	/* the RTT that it has not made smaller; 0: it has */
+	u32 cwnd;	/* the window in it, packets */
+	u16 decisions;	/* since it began, saturates */
+	u8 wait;	/* decisions until one is due; 0: none is */
 };
 
-/* Whether a regular drain is due. @queue: there is an unexplained queue. */
-static inline bool ndm_drain_regular(const struct ndm_drain_clock *clock, bool queue)
+/* What a drain depends on. */
+struct ndm_drain_view {
+	u32 now_us;
+	u32 decision;	/* counts from 0 */
+	u32 cwnd_fp;
+	u32 rtt_us;	/* mean RTT of the interval; 0: none */
+	u32 before_us;	/* of the interval before */
+	u32 min_rtt_us;
+	u64 explained_us;
+	s16 variation;	/* rtt_variation */
+	bool contest;	/* ndm_contest.h */
+};
+
+/* The queue that makes an RTT so long. */
+static inline u32 ndm_queue_us(u32 rtt_us, u64 explained_us)
 {
-	if (clock->decision == NDM_DRAIN_FIRST ||
-	    (clock->decision == NDM_DRAIN_SECOND && queue) ||
-	    (clock->decisions >= NDM_DRAIN_AGAIN && clock->again))
-		return true;
-	return clock->decisions >= (queue ? NDM_DRAIN_EVERY : NDM_DRAIN_SELDOM) ||
-	       clock->us >= NDM_DRAIN_US;
+	return rtt_us - min_t(u64, rtt_us, explained_us);
 }
 
-static inline bool ndm_drain_queue(const s16 *x, u8 standing)
+/* The smallest queue that is worth a drain. */
+static inline bool ndm_is_queue(u32 queue_us, u32 min_rtt_us)
 {
-	return ndm_rtt_over_min(x) >= ndm_standing_over_min(standing) + NDM_DRAIN_QUEUE;
+	return queue_us >= min_rtt_us / 8;
+}
+
+/*
+ * Whether the RTT has fallen as in a drain of another flow. In contest the cut of a competing
+ * flow shortens it as well; the drain then waits until the queue has grown again.
+ */
+static inline bool ndm_drain_joined(struct ndm_drain *d, const struct ndm_drain_view *v)
+{
+	u32 queue_us = ndm_queue_us(v->before_us, v->explained_us);
+	u32 fall_us = ndm_queue_us(v->before_us, v->rtt_us);
+
+	if (!ndm_is_queue(fall_us, v->min_rtt_us))
+		return false;
+	if (v->contest && fall_us >= queue_us / 8 && !d->wait)
+		d->wait = NDM_DRAIN_SOON;
+	if (!v->contest && d->wait)
+		return d->decisions >= NDM_DRAIN_SOON / 2 && fall_us >= queue_us / 8;
+	return d->decisions >= NDM_DRAIN_SOON &&
+	       fall_us >= (v->contest ? queue_us / 2 : queue_us / 4);
 }
 
 /**
- * ndm_drain_due - whether a drain begins
- * @clock: when the last one was
- * @cwnd_fp: NDM_CWND_FRAC fraction bits
- * @x: (NDM_INPUTS) the inputs of this decision, Q12
- * @standing: the standing queue, NDM_EXCESS_FRAC fraction bits of min_rtt
+ * ndm_drain_due - whether a drain begins after an interval
+ * @d: when the last one was
+ * @v: what it depends on
  */
-static inline bool ndm_drain_due(const struct ndm_drain_clock *clock, u32 cwnd_fp,
-				 const s16 *x, u8 standing)
+static inline bool ndm_drain_due(struct ndm_drain *d, const struct ndm_drain_view *v)
 {
-	if (cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||
-	    clock->decision < NDM_DRAIN_FIRST || clock->decisions < NDM_DRAIN_EARLY)
+	u32 queue_us = ndm_queue_us(v->rtt_us, v->explained_us);
+	bool waited = d->wait == 1, waits = d->wait, joined;
+
+	/* It stays due where it cannot begin. */
+	if (d->wait > 1)
+		d->wait--;
+	if (v->cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC || !v->rtt_us ||
+	    v->decision < NDM_DRAIN_SOON || v->variation > 2 * NDM_DRAIN_STEADY)
 		return false;
-	if (x[NDM_IN_RTT_VARIATION] <= NDM_DRAIN_STEADY &&
-	    ndm_drain_regular(clock, ndm_drain_queue(x, standing)))
+	/* The link has become slower. */
+	if (d->decisions >= NDM_DRAIN_SOON / 2 && queue_us >= v->explained_us && !v->contest)
 		return true;
-	return x[NDM_IN_RTT_VARIATION] <= NDM_DRAIN_STEADY_EARLY &&
-	       ndm_rtt_over_min(x) >= 2 * ndm_standing_over_min(standing);
+	joined = ndm_drain_joined(d, v);
+	if (waited || (waits && joined))
+		return true;
+	if (v->variation > NDM_DRAIN_STEADY)
+		return false;
+	return joined || v->now_us - d->us >= NDM_DRAIN_US ||
+	       (!d->before_us && d->decisions >= NDM_DRAIN_FIRST) ||
+	       (d->decisions >= NDM_DRAIN_EVERY && ndm_is_queue(queue_us, v->min_rtt_us));
 }
 
-/*
- * What stays of the window in a drain, eighths; 0: a sixteenth. @x: the inputs
- *
- * The first drain removes what slow start has left, and an eighth of what the path holds:
- * short transfers end soon after it. Later, where no queue is to be measured, three quarters
- * stay. Otherwise the window is halved until a quarter of the path stays empty.
- */
-static inline u8 ndm_drain_eighths(const s16 *x, u8 standing, bool first)
+/* The flow's part of the queue has run down without a drain. */
+static inline void ndm_drain_put_off(struct ndm_drain *d, u32 now_us)
 {
-	u32 explained = ndm_standing_over_min(standing);
-	u32 rtt = ndm_rtt_over_min(x);
-	u8 eighths = 4;
-
-	if (first)
-		return clamp_t(u32, 7 * explained / rtt, 1, 7);
-	if (!ndm_drain_queue(x, standing))
-		return 6;
-	while (eighths && 6 * explained < rtt * eighths)
-		eighths /= 2;
-	return eighths;
+	d->us = now_us;
+	d->decisions = 0;
 }
 
-/*
- * The window in a drain, packets. Four stay where that is not more than half of it, since
- * receivers delay the ACK of a single packet.
- */
-static inline u32 ndm_drain_cwnd(u32 cwnd, u8 eighths)
+/* Slow start is over: for two intervals the RTT falls by its own queue, not by another's drain. */
+static inline void ndm_drain_settled(struct ndm_drain *d)
 {
-	u32 kept = eighths ? (u64)cwnd * eighths >> 3 : cwnd >> 4;
-
-	return max_t(u32, max_t(u32, kept, min_t(u32, cwnd / 2, 4)), NDM_CWND_MIN);
+	d->decisions = min_t(u16, d->decisions, NDM_DRAIN_SOON - 3);
 }
 
-/*
- * Whether a drain has not changed an RTT above the minimum. A flow with a sixteenth of the
- * link's rate or more would have made a queue shorter by a thirty-second. @before_us: mean
- * RTT of the packets sent before it; @rtt_us, @least_us: mean and smallest RTT in it
- */
-static inline bool ndm_drain_flat(u32 before_us, u32 rtt_us, u32 least_us, u32 min_rtt_us)
+/* A drain begins. @rate: packets/us that the flow delivers, NDM_RATE_FRAC */
+static inline void ndm_drain_begin(struct ndm_drain *d, const struct ndm_drain_view *v,
+				   u32 rate)
 {
-	return rtt_us >= before_us - before_us / 32 && least_us > min_rtt_us + min_rtt_us / 32;
+	/* Three quarters of what the path holds, rounded up. Below 2^63. */
+	u64 kept = ((v->explained_us * rate >> 2) * 3 >> NDM_RATE_FRAC) + 1;
+
+	ndm_drain_put_off(d, v->now_us);
+	d->before_us = v->rtt_us;
+	d->cwnd = min_t(u64, kept + 1, NDM_CWND_MAX);
+	d->wait = 0;
 }
 
 /*
  * The share of the window that stays after a drain, Q12: the rest was the flow's own queue,
  * apart from a quarter of what the path holds. A link that has become slower leaves a
- * window far above that. @before_us: mean RTT of the packets sent before the drain
+ * window far above that. @rtt_us: mean RTT in the drain
  */
-static inline u16 ndm_drain_kept(u32 before_us, u64 explained_us)
+static inline u16 ndm_drain_kept(const struct ndm_drain *d, u32 rtt_us)
 {
-	/* Below 2^49. */
-	u64 kept = div_u64((explained_us + explained_us / 4) << NDM_FEATURE_FRAC,
-			   max_t(u32, before_us, 1));
+	/* Below 2^43. */
+	u64 kept = div_u64((u64)(rtt_us + rtt_us / 4) << NDM_FEATURE_FRAC,
+			   max_t(u32, d->before_us, 1));
 
-	return clamp_t(u64, kept, 1, 1 << NDM_FEATURE_FRAC);
+	return clamp_t(u64, kept, 1, NDM_ONE);
 }
 
-/* Whether two drains have found the same RTT. */
-static inline bool ndm_drains_agree(u32 a_us, u32 b_us)
+/*
+ * Judges the RTT of a drain that is over. A drain that has not made it shorter had no part in
+ * a queue. Where the next one finds the same RTT, no queue changes either: it is that of a
+ * longer route, and becomes the minimum. For less than an eighth one drain is enough: the
+ * minimum was that of fewer packets. @rtt_us, @least_us: mean and smallest RTT in it. Returns
+ * whether the route is at least twice as long.
+ */
+static inline bool ndm_drain_route(struct ndm_drain *d, struct ndm_measure *m, u32 now_us,
+				   u32 rtt_us, u32 least_us)
 {
-	return max_t(u32, a_us, b_us) - min_t(u32, a_us, b_us) <= min_t(u32, a_us, b_us) / 16;
-}
+	u32 known_us = d->flat_us ? d->flat_us : least_us;
+	u32 less_us = min_t(u32, known_us, least_us);
+	u32 more_us = max_t(u32, known_us, least_us);
+	u32 before_us = m->min_rtt_us;
+	bool again = d->flat_us && more_us - less_us <= less_us / 64;
 
-/* What an RTT has more than @less_us, NDM_EXCESS_FRAC fraction bits of @min_rtt_us. */
-static inline u8 ndm_rtt_excess(u32 rtt_us, u32 less_us, u32 min_rtt_us)
-{
-	u64 excess_us = rtt_us - min_t(u32, rtt_us, less_us);
-
-	/* Below 2^35. */
-	return min_t(u64, div_u64(excess_us << NDM_EXCESS_FRAC,
-				  max_t(u32, min_rtt_us, 1)), U8_MAX);
+	d->flat_us = 0;
+	if (rtt_us < d->before_us - d->before_us / 32 ||
+	    least_us <= before_us + before_us / 32)
+		return false;
+	if (!again && ndm_is_queue(least_us - before_us, before_us)) {
+		d->flat_us = least_us;
+		d->wait = NDM_DRAIN_SOON;
+		return false;
+	}
+	m->min_rtt_us = less_us;
+	m->next_min_rtt_us = less_us;
+	m->min_rtt_stamp_us = now_us;
+	return less_us / 2 >= before_us;
 }
 
 #endif /* NDM_DRAIN_H */

@@ -18,10 +18,10 @@
  *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
  *	delivery_ratio	rate / max_rate
  *	inflight_ratio	in flight at the interval's beginning /
- *			(max_rate * (min_rtt + standing queue + wait))
+ *			(max_rate * (min_rtt + wait))
  *
- * Beside competing flows the network sees rtt_ratio and inflight_ratio scaled (ndm_company.h).
- * docs/explanation/control-law.md explains standing queue and wait.
+ * The wait is the time for which packets or ACKs wait for others where they arrive in bursts;
+ * it is no queue.
  *
  * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
  * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
@@ -52,7 +52,6 @@
 #include <linux/math64.h>
 #include <linux/types.h>
 
-#include "ndm_drain.h"
 #include "ndm_math.h"
 #include "ndm_schema.h"
 
@@ -81,8 +80,8 @@
 /* As many RTT samples have one smallest RTT. */
 #define NDM_RTT_GROUP 8
 
-/* A longer wait than an eighth of min_rtt is a long one; the unit of ndm_measure.wait. */
-#define NDM_LONG_WAIT (1 << (NDM_EXCESS_FRAC - 3))
+/* In so many first decisions the RTT's deviation may exceed it; then a minimum does not count. */
+#define NDM_UNSURE 8
 
 /* 18 minutes, longer than any RTT of TCP. Bounds the sums below. */
 #define NDM_RTT_MAX_US (1U << 30)
@@ -101,7 +100,7 @@
 #define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt and twice the wait */
 #define NDM_RISING_RTT_RATIO 410	/* 0.1 over min_rtt: there is a queue */
 
-/* Measurement state of one connection: 88 of the 104 available bytes. */
+/* Measurement state of one connection. */
 struct ndm_measure {
 	u64 delay_ring;		/* 16 quarter octaves, 4 bits each, newest lowest */
 	u32 start_us;		/* start of the interval, moved by its idle time */
@@ -119,23 +118,16 @@ struct ndm_measure {
 	u32 next_max_rate;	/* collected since rate_stamp_us */
 	u32 rate_stamp_us;
 	u32 decisions;		/* intervals closed so far */
-	u32 drain_us;		/* when it was measured */
-	u32 flat_rtt_us;	/* the RTT that a drain has not made smaller; 0: ndm_drain.h */
+	u32 wait_us;		/* for packets and ACKs that arrive in bursts */
 	u16 rtt_count;
-	u16 since_drain;	/* intervals closed since the last drain began, saturates */
 	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
-	u16 plasticity : 13;	/* Q12, at most 1 */
-	u16 drain_eighths : 3;	/* what stays of the window in a drain: ndm_drain.h */
-	u8 standing;		/* queue, min_rtt / 2^NDM_EXCESS_FRAC */
-	u8 wait;		/* for packets and ACKs that arrive in bursts; the same unit */
-	u8 drain : 2;		/* remaining intervals of a drain */
-	u8 rerouted : 1;	/* a drain has found the route to be at least twice as long */
+	u16 plasticity;		/* Q12, at most 1 */
+	u8 drain : 2;		/* 2: in a drain; 1: in its last interval; 0: in none */
 	u8 rate_intervals : 4;	/* since rate_stamp_us, saturates */
 	u8 timed_out : 1;	/* there was a retransmission time-out in this interval */
 	u8 early : 1;		/* the last interval ended early */
 	u8 app_limited : 1;	/* the application has limited the rate of a packet */
 	u8 marked : 1;		/* there was an ECN mark, or a loss that a probe repaired */
-	u8 drain_tries : 2;	/* drains that follow soon, to find the same RTT twice */
 	u8 faster : 1;		/* the last interval was faster than all before */
 };
 
@@ -156,11 +148,12 @@ struct ndm_interval {
 	u32 length_us;
 	u32 rtt_us;		/* mean RTT; 0 without a sample */
 	u32 delivered;		/* packets */
+	u32 lost;		/* packets, and one for a mark */
 	u32 rate;		/* packets/us, NDM_RATE_FRAC */
+	u32 before_us;		/* mean RTT of the last interval that had one; 0: none */
+	u32 least_rtt_us;	/* smallest RTT; U32_MAX without a sample */
 	u32 low_rtt_us;		/* smallest RTT of the last, incomplete group of samples */
-	u16 kept;		/* share of the window that stays after a drain, Q12; 0: no drain */
 	u16 rtt_count;		/* samples; a long interval counts fewer than it had */
-	bool rerouted;		/* the route has become at least twice as long */
 	bool faster;		/* the link has become faster: ndm_faster() */
 	bool grew;		/* the rate is a quarter larger than all before */
 	s16 x[NDM_INPUTS];	/* Q12 */
@@ -178,7 +171,6 @@ static inline void ndm_interval_begin(struct ndm_measure *m,
 	m->low_rtt_us = U32_MAX;
 	m->least_rtt_us = U32_MAX;
 	m->rtt_count = 0;
-	m->rerouted = 0;
 	m->timed_out = 0;
 	m->app_limited = 0;
 	m->marked = 0;
@@ -190,7 +182,6 @@ static inline void ndm_measure_init(struct ndm_measure *m,
 {
 	*m = (struct ndm_measure) {
 		.min_rtt_stamp_us = now->now_us,
-		.drain_us = now->now_us,
 		.rate_stamp_us = now->now_us,
 		.plasticity = NDM_PLASTICITY_START,
 	};
@@ -234,14 +225,6 @@ static inline void ndm_measure_idle(struct ndm_measure *m, u32 now_us,
 	m->start_inflight = 0;
 }
 
-/* The flow's part of the queue has run down without a drain. */
-static inline void ndm_measure_drained(struct ndm_measure *m, u32 now_us)
-{
-	m->drain = 0;
-	m->since_drain = 0;
-	m->drain_us = now_us;
-}
-
 /* A retransmission time-out. */
 static inline void ndm_measure_timeout(struct ndm_measure *m)
 {
@@ -283,37 +266,25 @@ static inline bool ndm_interval_over(const struct ndm_measure *m, u32 now_us,
 	       now_us - m->start_us >= NDM_INTERVAL_MIN_US;
 }
 
-/* The RTT that the last drain explains. Below 2^35. */
+/* The RTT of the path without a queue: below 2^34. */
 static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
 {
-	return m->min_rtt_us +
-	       ((u64)m->min_rtt_us * (m->standing + m->wait) >> NDM_EXCESS_FRAC);
-}
-
-/* The standing queue, which is part of the explained RTT. */
-static inline u64 ndm_standing_us(const struct ndm_measure *m)
-{
-	return (u64)m->min_rtt_us * m->standing >> NDM_EXCESS_FRAC;
+	return (u64)m->min_rtt_us + m->wait_us;
 }
 
 /* Whether the mean RTT has risen since the last interval. @gradient: Q12 */
 static inline bool ndm_rising(const struct ndm_measure *m, s32 gradient)
 {
-	return gradient > NDM_RISING_GRADIENT + 2 * ndm_excess_over_min(m->wait);
+	u64 wait = div_u64((u64)m->wait_us << (NDM_FEATURE_FRAC + 1),
+			   max_t(u32, m->min_rtt_us, 1));
+
+	return gradient > (s64)(NDM_RISING_GRADIENT + wait);
 }
 
-/* How long packets and ACKs wait for others on average. Below 2^33. */
-static inline u64 ndm_wait_us(const struct ndm_measure *m)
-{
-	return (u64)m->min_rtt_us * m->wait >> NDM_EXCESS_FRAC;
-}
-
-/* What is left of an RTT without this time. */
+/* What is left of an RTT without the wait. */
 static inline u32 ndm_without_wait_us(const struct ndm_measure *m, u32 rtt_us)
 {
-	u64 wait_us = ndm_wait_us(m);
-
-	return rtt_us > wait_us ? rtt_us - wait_us : 0;
+	return rtt_us - min_t(u32, rtt_us, m->wait_us);
 }
 
 /*
@@ -488,39 +459,7 @@ static inline u32 ndm_interval_srtt_us(const struct ndm_measure *m, u32 srtt_us,
  */
 static inline u32 ndm_shown_rtt_us(const struct ndm_measure *m, u32 srtt_us, u32 rtt_us)
 {
-	return rtt_us && m->wait > NDM_LONG_WAIT ? rtt_us : srtt_us;
-}
-
-/*
- * A drain has been measured. The RTT is the propagation delay of a new route when it did
- * not become smaller in the drain, twice: then there was no queue that the flow has a part
- * in. As RTTs vary, the second time is one of several tries. So is the first where a drain
- * has found twice the explained RTT.
- */
-static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
-{
-	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, ndm_least_rtt_us(m),
-				   m->min_rtt_us);
-	u32 known_us = m->flat_rtt_us;
-
-	m->drain_us = now_us;
-	if (rtt_us / 2 >= ndm_explained_rtt_us(m) || (flat && !known_us))
-		m->drain_tries = NDM_DRAIN_TRIES;
-	else if (m->drain_tries)
-		m->drain_tries--;
-	if (flat && known_us && ndm_drains_agree(known_us, rtt_us)) {
-		m->rerouted = rtt_us / 2 >= m->min_rtt_us;
-		m->min_rtt_us = min_t(u32, known_us, rtt_us);
-		m->next_min_rtt_us = m->min_rtt_us;
-		m->min_rtt_stamp_us = now_us;
-		m->drain_tries = 0;
-	} else if (flat) {
-		m->flat_rtt_us = rtt_us;
-	}
-	if (!m->drain_tries)
-		m->flat_rtt_us = 0;
-	m->standing = ndm_rtt_excess(ndm_without_wait_us(m, rtt_us), m->min_rtt_us,
-				     m->min_rtt_us);
+	return rtt_us && m->wait_us > m->min_rtt_us / 8 ? rtt_us : srtt_us;
 }
 
 /*
@@ -531,16 +470,16 @@ static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
 static inline void ndm_wait_update(struct ndm_measure *m, u32 rtt_us)
 {
 	u32 least_us = max_t(u32, ndm_least_rtt_us(m), m->min_rtt_us);
-	u8 excess = ndm_rtt_excess(rtt_us, least_us, m->min_rtt_us);
+	u32 excess_us = min_t(u64, rtt_us - min_t(u32, rtt_us, least_us), 8ULL * m->min_rtt_us);
 
-	if (excess <= m->wait)
-		m->wait -= (m->wait - excess + 3U) / 4;
+	if (excess_us <= m->wait_us)
+		m->wait_us -= (m->wait_us - excess_us + 3) / 4;
 	else if (least_us < m->last_rtt_us)
-		m->wait += (excess - m->wait + 3U) / 4;
+		m->wait_us += (excess_us - m->wait_us + 3) / 4;
 }
 
 /*
- * Updates minimum RTT, wait and standing queue after an interval with this mean RTT. In a
+ * Updates minimum RTT and wait after an interval with this mean RTT. In a
  * connection's first intervals a minimum counts only when the RTT's deviation is at
  * most the RTT.
  */
@@ -548,7 +487,7 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 				  const struct ndm_reading *now, u32 srtt_us,
 				  u32 rtt_us, bool drained)
 {
-	if (m->decisions < NDM_DRAIN_FIRST && now->mdev_us > srtt_us) {
+	if (m->decisions < NDM_UNSURE && now->mdev_us > srtt_us) {
 		m->min_rtt_us = 0;
 		m->next_min_rtt_us = 0;
 	}
@@ -563,17 +502,13 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 	/* The window of a drain changes the RTT within an interval. */
 	if (rtt_us && !m->drain)
 		ndm_wait_update(m, rtt_us);
-	else if (drained)
-		ndm_drained(m, now->now_us, rtt_us);
 }
 
-/* The BDP of a path including its standing queue, packets with 12 fraction bits. */
-static inline u64 ndm_standing_bdp(const struct ndm_measure *m)
+/* The BDP of the path with its wait, packets with 12 fraction bits. */
+static inline u64 ndm_bdp(const struct ndm_measure *m)
 {
-	/* Below 2^50; the standing queue and bursts make it at most 17 times as large. */
-	u64 bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 12);
-
-	return bdp + (bdp * (m->standing + m->wait) >> NDM_EXCESS_FRAC);
+	/* Below 2^63 before the shift. */
+	return ndm_explained_rtt_us(m) * m->max_rate >> (NDM_RATE_FRAC - 12);
 }
 
 /**
@@ -601,8 +536,8 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	/* delivered << 24 < 2^56; rates are capped at 256 packets/us. */
 	rate = min_t(u64, div_u64((u64)delivered << NDM_RATE_FRAC, span_us), U32_MAX);
 	ndm_rtt_update(m, now, srtt_us, rtt_us, drained);
-	interval->kept = drained ? ndm_drain_kept(m->last_rtt_us,
-						  ndm_explained_rtt_us(m)) : 0;
+	interval->before_us = m->last_rtt_us;
+	interval->least_rtt_us = ndm_least_rtt_us(m);
 	interval->rate = rate;
 	interval->grew = rate > (u64)m->max_rate + m->max_rate / 4;
 	interval->faster = ndm_faster(m, rate, rtt_us, lost);
@@ -655,18 +590,16 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	/* 12 fraction bits more, for BDPs of a few packets. */
 	x[NDM_IN_INFLIGHT_RATIO] =
 		min_t(u64, div64_u64((u64)m->start_inflight << (12 + NDM_FEATURE_FRAC),
-				     max_t(u64, ndm_standing_bdp(m), 1)),
+				     max_t(u64, ndm_bdp(m), 1)),
 		      S16_MAX);
 
 	interval->length_us = length_us;
 	interval->rtt_us = rtt_us;
 	interval->delivered = delivered;
-	interval->rerouted = m->rerouted;
+	interval->lost = lost;
 	interval->low_rtt_us = m->low_rtt_us;
 	interval->rtt_count = m->rtt_count;
 	m->decisions++;
-	if (m->since_drain < U16_MAX)
-		m->since_drain++;
 	ndm_interval_begin(m, now);
 }
 

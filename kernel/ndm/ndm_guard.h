@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guard: it takes a connection from a policy that leaves the path unused.
+ * The guard: it takes a connection from a policy that leaves the path unused. The connection
+ * is in contest then (ndm_contest.h).
  *
  *	starving	There was no loss, and in most intervals no queue. The window was
  *			used and has not grown by a quarter, and the rate was less than
@@ -26,10 +27,7 @@
 
 #define NDM_GUARD_HORIZON 32	/* decisions */
 #define NDM_GUARD_MOST 28	/* of them */
-#define NDM_GUARD_ROUTE 3	/* a longer route than a queue, over the rest of the RTT */
 #define NDM_GUARD_STRIKES 2	/* bad horizons in a row */
-#define NDM_GUARD_PAUSE 256	/* decisions without the policy */
-#define NDM_GUARD_PAUSE_LONGEST 6	/* times doubled */
 
 struct ndm_guard {
 	u32 first_fp;	/* the window at the horizon's beginning; 0: none has begun */
@@ -37,11 +35,9 @@ struct ndm_guard {
 	u32 delivered;
 	u32 start_us;	/* the time there */
 	u32 best_rate;	/* what the path has carried, packets/us, NDM_RATE_FRAC */
-	u16 pause;	/* decisions until the policy gets the connection back; 0: it has it */
 	u8 decisions;	/* of this horizon */
 	u8 empty;	/* intervals without a queue, in which the window was used */
 	u8 strikes;	/* bad horizons in a row */
-	u8 interventions;	/* saturates at NDM_GUARD_PAUSE_LONGEST */
 };
 
 /* What the guard sees of an interval. */
@@ -53,7 +49,6 @@ struct ndm_guard_view {
 	u32 rate;	/* of the interval, packets/us, NDM_RATE_FRAC */
 	u32 rtt_us;	/* mean RTT of the interval; 0: none */
 	u64 explained_us;	/* ndm_explained_rtt_us() */
-	u64 standing_us;	/* ndm_standing_us(), a part of explained_us */
 	bool used;	/* the window was used */
 };
 
@@ -88,11 +83,7 @@ static inline void ndm_guard_begin_horizon(struct ndm_guard *g,
 /* Whether an interval had no queue. */
 static inline bool ndm_guard_empty(const struct ndm_guard_view *view)
 {
-	u64 path_us = view->explained_us - view->standing_us;
-
-	if (view->standing_us >= NDM_GUARD_ROUTE * path_us)
-		path_us = view->explained_us;
-	return view->rtt_us && view->rtt_us <= path_us + path_us / 16;
+	return view->rtt_us && view->rtt_us <= view->explained_us + view->explained_us / 16;
 }
 
 /* Whether the path was left unused in a horizon that ends. */
@@ -127,16 +118,6 @@ static inline bool ndm_guard_check(struct ndm_guard *g, const struct ndm_guard_v
 	if (g->strikes < NDM_GUARD_STRIKES)
 		return false;
 	g->strikes = 0;
-	g->pause = NDM_GUARD_PAUSE << g->interventions;
-	g->interventions = min_t(u8, g->interventions + 1, NDM_GUARD_PAUSE_LONGEST);
-	return true;
-}
-
-/* Counts a decision without the policy. Returns whether the policy gets the connection back. */
-static inline bool ndm_guard_wait(struct ndm_guard *g)
-{
-	if (--g->pause)
-		return false;
 	g->first_fp = 0;
 	return true;
 }

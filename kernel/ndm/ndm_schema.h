@@ -29,7 +29,7 @@ enum {
 	NDM_IN_RTT_VARIATION,	/* RTT mean deviation over smoothed RTT */
 	NDM_IN_RTT_GRADIENT,	/* change of mean RTT since the last interval, over min RTT */
 	NDM_IN_DELIVERY_RATIO,	/* delivery rate over its windowed maximum */
-	NDM_IN_INFLIGHT_RATIO,	/* in flight at the interval's beginning over the BDP with standing queue and wait */
+	NDM_IN_INFLIGHT_RATIO,	/* in flight at the interval's beginning over the BDP with the wait */
 	NDM_INPUTS,
 };
 

@@ -16,6 +16,7 @@
 #include <linux/kernel.h>
 #include <linux/types.h>
 
+#include "ndm_bound.h"
 #include "ndm_features.h"
 #include "ndm_train.h"
 
@@ -38,6 +39,14 @@ enum ndm_phase {
 static inline bool ndm_in_slow_start(enum ndm_phase phase)
 {
 	return phase >= NDM_STARTING && phase <= NDM_SETTLING;
+}
+
+/* Whether the losses of an interval leave slow start as it is. */
+static inline bool ndm_slow_start_few(const struct ndm_interval *interval, u32 cwnd_fp,
+				      u32 bdp_fp)
+{
+	return ndm_bound_few(interval->lost, interval->delivered,
+			     cwnd_fp < bdp_fp ? NDM_BOUND_UNFILLED_MAX : 0);
 }
 
 /* Whether an interval's RTTs show a queue. @min_rtt_us: 0: none yet */
@@ -94,12 +103,12 @@ static inline enum ndm_phase ndm_slow_start_ack(enum ndm_phase phase,
 /* The phase of slow start after an interval; NDM_STEADY: it is over. */
 static inline enum ndm_phase
 ndm_slow_start_close(enum ndm_phase phase, const struct ndm_interval *interval,
-		     u32 min_rtt_us)
+		     u32 min_rtt_us, bool few)
 {
 	bool queue = interval->rtt_count % NDM_RTT_GROUP >= NDM_SLOW_START_SAMPLES &&
 		     ndm_slow_start_queue(interval->low_rtt_us, min_rtt_us);
 
-	if (interval->x[NDM_IN_LOSS_RATE] || phase == NDM_SETTLING)
+	if (phase == NDM_SETTLING || !few)
 		return NDM_STEADY;
 	if (phase == NDM_CONFIRMED || (queue && phase == NDM_CONFIRMING))
 		return interval->grew ? NDM_STARTING : NDM_SETTLING;
@@ -114,7 +123,7 @@ ndm_slow_start_close(enum ndm_phase phase, const struct ndm_interval *interval,
 static inline u32 ndm_slow_start_end(u32 cwnd_fp, const struct ndm_measure *m, bool grows)
 {
 	u64 most_fp = grows ? 2ULL * cwnd_fp : cwnd_fp;
-	u64 bdp_fp = ndm_standing_bdp(m) >> (12 - NDM_CWND_FRAC);
+	u64 bdp_fp = ndm_bdp(m) >> (12 - NDM_CWND_FRAC);
 
 	return clamp_t(u64, bdp_fp + bdp_fp / 16, cwnd_fp / 2, min_t(u64, most_fp, U32_MAX));
 }

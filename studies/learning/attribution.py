@@ -64,7 +64,7 @@ KINDS = {
     "no-slow-start": Kind("16 recurrent units, no slow start", without=("slow start",)),
     "no-root": Kind("16 recurrent units, no root and packet", without=("root and packet",)),
     "no-drains": Kind("16 recurrent units, no drains", without=("drains",)),
-    "no-company": Kind("16 recurrent units, no scaled queue in company", without=("company",)),
+    "no-contest": Kind("16 recurrent units, no contest", without=("contest",)),
     "no-parts": Kind("16 recurrent units, none of the four", without=tuple(PARTS)),
 }
 

@@ -40,9 +40,9 @@ PARTS: dict[str, tuple[Edit, ...]] = {
         Edit("training/policy.py", "(math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)", "(0.0, 0.0)"),
     ),
     "drains": (
-        Edit("kernel/ndm/ndm_drain.h", "\tif (cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||", "\tif (true ||"),
+        Edit("kernel/ndm/ndm_drain.h", "\tif (v->cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||", "\tif (true ||"),
     ),
-    "company": (Edit("kernel/ndm/ndm_company.h", "\tif (*company)\n", "\tif (false && *company)\n"),),
+    "contest": (Edit("kernel/ndm/ndm_contest.h", "\tc->on = on;\n", "\tc->on = false && on;\n"),),
 }
 
 

@@ -18,7 +18,7 @@
 #include <linux/string.h>
 #include <net/tcp.h>
 
-#include "ndm/ndm_company.h"
+#include "ndm/ndm_contest.h"
 #include "ndm/ndm_drain.h"
 #include "ndm/ndm_features.h"
 #include "ndm/ndm_math.h"
@@ -76,46 +76,92 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 	next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 	if (!ndm_window_used(sk) &&
 	    (next > ndm->cwnd_fp ||
-	     (!x[NDM_IN_LOSS_RATE] && !ndm_drain_queue(x, ndm->measure.standing))))
+	     (!x[NDM_IN_LOSS_RATE] && x[NDM_IN_RTT_RATIO] < NDM_SMALL_QUEUE)))
 		next = ndm->cwnd_fp;
 	ndm_set_cwnd(sk, ndm, min_t(u64, next, U32_MAX));
 }
 
 /*
+ * A drain is over: what it has found of the route and of competing flows. The window returns as
+ * far as it was not the flow's own queue, in contest whole.
+ */
+static inline void ndm_drain_over(struct sock *sk, struct ndm_sock *ndm,
+				  const struct ndm_interval *interval)
+{
+	struct ndm_measure *m = &ndm->measure;
+	struct ndm_drain *d = &ndm->memory->drain;
+	struct ndm_contest *c = &ndm->memory->contest;
+	u64 explained_us = ndm_explained_rtt_us(m);
+	struct ndm_contest_view view = {
+		.queue_us = ndm_queue_us(d->before_us, explained_us),
+		.left_us = ndm_queue_us(interval->least_rtt_us, m->min_rtt_us),
+		.min_rtt_us = m->min_rtt_us,
+		.cwnd_fp = ndm->cwnd_fp,
+		.losses = m->loss_ring,
+	};
+	u64 next_fp = ndm->cwnd_fp;
+	bool before = c->on;
+
+	if (!interval->rtt_us)
+		return;
+	ndm->memory->rerouted = ndm_drain_route(d, m, tcp_sk(sk)->tcp_mstamp,
+						interval->rtt_us, interval->least_rtt_us);
+	if (ndm->memory->rerouted)
+		ndm->memory->bound.most_us = 0;
+	ndm_contest_judge(c, &view);
+	if (c->findings)
+		d->wait = NDM_DRAIN_SOON;
+	if (!c->on) {
+		next_fp = next_fp * ndm_drain_kept(d, interval->rtt_us) >> NDM_FEATURE_FRAC;
+	} else if (!before) {
+		next_fp = max(ndm->cwnd_fp, c->entry_fp);
+		ndm_bound_lift(&ndm->memory->bound);
+	}
+	ndm_set_cwnd(sk, ndm, next_fp);
+}
+
+/*
  * Applies the policy's window, or continues a drain: during a drain the policy runs,
- * but its output is ignored. A drain begins with a decision's window and restores it
- * at its end, as far as it was not the flow's own queue.
+ * but its output is ignored. A drain begins with a decision's window. In contest the bound
+ * sets the window.
  */
 static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 				      u32 decision, const struct ndm_interval *interval,
 				      const s16 *actions)
 {
-	const s16 *x = interval->x;
-	struct ndm_drain_clock clock = {
+	struct ndm_measure *m = &ndm->measure;
+	struct ndm_drain *d = &ndm->memory->drain;
+	struct ndm_drain_view view = {
+		.now_us = tcp_sk(sk)->tcp_mstamp,
 		.decision = decision,
-		.decisions = ndm->measure.since_drain,
-		.us = (u32)tcp_sk(sk)->tcp_mstamp - ndm->measure.drain_us,
-		.again = ndm->measure.drain_tries,
+		.cwnd_fp = ndm->cwnd_fp,
+		.rtt_us = interval->rtt_us,
+		.before_us = interval->before_us,
+		.min_rtt_us = m->min_rtt_us,
+		.explained_us = ndm_explained_rtt_us(m),
+		.variation = interval->x[NDM_IN_RTT_VARIATION],
+		.contest = ndm->memory->contest.on,
 	};
 
-	if (ndm->measure.drain) {
-		u64 kept_fp = ndm->cwnd_fp;
-
-		if (!--ndm->measure.drain && interval->kept)
-			kept_fp = kept_fp * interval->kept >> NDM_FEATURE_FRAC;
-		ndm_set_cwnd(sk, ndm, kept_fp);
+	if (m->drain) {
+		if (m->drain == 1 || view.now_us - d->us >= NDM_DRAIN_RTTS * d->before_us)
+			m->drain--;
+		if (!m->drain)
+			ndm_drain_over(sk, ndm, interval);
+		ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 		return;
 	}
-	if (ndm_drain_due(&clock, ndm->cwnd_fp, x, ndm->measure.standing) &&
-	    ndm_ca_state(sk) == TCP_CA_Open &&
+	if (ndm_drain_due(d, &view) && ndm_ca_state(sk) == TCP_CA_Open &&
 	    ndm_window_used(sk)) {
-		ndm->measure.drain = NDM_DRAIN_INTERVALS;
-		ndm->measure.since_drain = 0;
-		ndm->measure.drain_eighths =
-			ndm_drain_eighths(x, ndm->measure.standing,
-					  decision < NDM_DRAIN_SECOND);
+		m->drain = 2;
+		ndm_drain_begin(d, &view, interval->rate);
 	}
-	ndm_apply_cwnd(sk, ndm, x, actions[NDM_OUT_CWND_LOG2]);
+	if (!ndm->memory->contest.on)
+		ndm_apply_cwnd(sk, ndm, interval->x, actions[NDM_OUT_CWND_LOG2]);
+	else if (ndm->phase != NDM_RESTARTING)	/* slow start may have ended without a bound */
+		ndm_set_cwnd(sk, ndm, ndm->memory->bound.limit_fp ?: ndm->cwnd_fp);
+	else
+		ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 }
 
 /*
@@ -137,12 +183,6 @@ static inline void ndm_begin_slow_start(struct sock *sk, struct ndm_sock *ndm)
 	ndm->phase = NDM_STARTING;
 	ndm->memory->train = (struct ndm_train) {};
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-}
-
-/* What the packet trains of slow start show of the path. */
-static inline u32 ndm_slow_start_bdp(const struct ndm_sock *ndm)
-{
-	return ndm_train_bdp(&ndm->memory->train, ndm_explained_rtt_us(&ndm->measure));
 }
 
 /*
@@ -213,11 +253,13 @@ static inline bool ndm_measure_ack(struct sock *sk, struct ndm_sock *ndm,
 static inline void ndm_close(struct sock *sk, struct ndm_sock *ndm, struct ndm_reading *now,
 			     struct ndm_interval *interval)
 {
-	*now = ndm_read(sk);
+	if (ndm->memory)
+		ndm_count_spurious(tcp_sk(sk), ndm->memory);
+	*now = ndm_read(sk, ndm);
 	if (ndm->memory) {
 		u32 sent_us = tcp_sk(sk)->first_tx_mstamp;	/* of the newest delivered */
 
-		now->own = ndm->memory->bound.own;
+		now->own = ndm->memory->bound.own >> NDM_BOUND_OWN_FRAC;
 		now->sending_us = max_t(s32, sent_us - ndm->memory->sent_us, 0);
 		ndm->memory->sent_us = sent_us;
 	}
@@ -255,43 +297,36 @@ static inline void ndm_bound(struct sock *sk, struct ndm_sock *ndm,
 			     const struct ndm_interval *interval)
 {
 	struct ndm_bound *bound = &ndm->memory->bound;
+	struct ndm_contest *contest = &ndm->memory->contest;
+	struct ndm_bound_round round = {
+		.now_us = now->now_us,
+		.length_us = interval->length_us,
+		.rtt_us = now->srtt_us,
+		.queue_us = interval->rtt_us ?
+			    ndm_queue_us(interval->rtt_us,
+					 ndm_explained_rtt_us(&ndm->measure)) :
+			    bound->most_us,
+		.min_rtt_us = ndm->measure.min_rtt_us,
+		.lost = ndm_confirmed_lost(tcp_sk(sk), ndm->memory, now->lost),
+		.delivered = now->delivered,
+		.carried = interval->delivered,
+		.cwnd_fp = ndm->cwnd_fp,
+		.starting = ndm_in_slow_start(ndm->phase),
+		.unfilled = ndm->cwnd_fp < ndm_slow_start_bdp(ndm),
+	};
 	u32 cwnd_fp = ndm->cwnd_fp;
+	/* A time-out has cut the bound. */
+	bool loss = interval->x[NDM_IN_LOSS_RATE] && ndm->phase != NDM_RESTARTING;
 
-	if (likely(!ndm->memory->guard.pause))
-		cwnd_fp = ndm_bound_update(bound, ndm_in_slow_start(ndm->phase),
-					   now->now_us, interval->length_us, now->srtt_us,
-					   ndm_confirmed_lost(tcp_sk(sk), ndm->memory),
-					   now->delivered, cwnd_fp,
-					   interval->delivered,
-					   tcp_sk(sk)->reord_seen);
-	else if (!ndm_in_slow_start(ndm->phase) || interval->x[NDM_IN_LOSS_RATE])
-		ndm_bound_follow(bound, now->now_us, interval->length_us, now->srtt_us,
-				 interval->x[NDM_IN_LOSS_RATE], cwnd_fp,
-				 interval->delivered);
-	cwnd_fp = ndm_bounded(bound, cwnd_fp);
+	if (likely(!contest->on)) {
+		cwnd_fp = ndm_bound_update(bound, &round);
+	} else if (!round.starting || bound->limit_fp || loss) {
+		contest->cut |= interval->x[NDM_IN_LOSS_RATE] > 0;
+		ndm_bound_follow(bound, &round, loss, !contest->cut && !ndm->measure.drain);
+		cwnd_fp = ndm_bounded(bound, cwnd_fp);
+	}
 	if (cwnd_fp != ndm->cwnd_fp)
 		ndm_set_cwnd(sk, ndm, cwnd_fp);
-}
-
-/*
- * Has the network decide, which sees the queue as its window asks for in company. Returns
- * whether to apply @actions.
- */
-static inline bool ndm_decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
-			      struct ndm_interval *interval, s16 *actions,
-			      ndm_decide_fn *decide)
-{
-	s16 rtt_ratio = interval->x[NDM_IN_RTT_RATIO];
-	s16 inflight_ratio = interval->x[NDM_IN_INFLIGHT_RATIO];
-	bool apply;
-
-	ndm_see_company(&ndm->memory->company,
-			!ndm->measure.drain && ndm->phase == NDM_STEADY, interval,
-			ndm->cwnd_fp);
-	apply = decide(sk, ndm, decision, interval, actions);
-	interval->x[NDM_IN_RTT_RATIO] = rtt_ratio;
-	interval->x[NDM_IN_INFLIGHT_RATIO] = inflight_ratio;
-	return apply;
 }
 
 /* What a decision works with. */
@@ -313,34 +348,45 @@ static inline void ndm_end_interval(struct sock *sk, struct ndm_sock *ndm,
 	memset(desk->actions, 0, sizeof(desk->actions));
 	ndm_close(sk, ndm, &desk->now, interval);
 	decision = ndm->measure.decisions - 1;
-	ndm_end_conservation(sk, ndm);
+	ndm_end_conservation(sk, ndm, interval);
 	if (!ndm->memory)
 		return;
+	if (ndm->memory->drain.decisions < U16_MAX)
+		ndm->memory->drain.decisions++;
 	ndm_bound(sk, ndm, &desk->now, interval);
-	if (!ndm_decide(sk, ndm, decision, interval, actions, decide)) {
+	if (!decide(sk, ndm, decision, interval, actions)) {
 		if (ndm_in_slow_start(ndm->phase))
 			ndm->phase = NDM_STEADY;
 		return;
 	}
-	if (unlikely(interval->rerouted ||
+	if (unlikely(ndm->memory->rerouted ||
 		     (interval->faster && ndm->phase == NDM_STEADY &&
 		      !ndm->memory->bound.limit_fp)))
 		ndm_begin_slow_start(sk, ndm);
+	ndm->memory->rerouted = false;
 	settled = ndm->phase == NDM_SETTLING;
 	if (ndm_in_slow_start(ndm->phase)) {
+		bool few = ndm_slow_start_few(interval, ndm->cwnd_fp,
+					      ndm_slow_start_bdp(ndm));
+
 		ndm_train_close(&ndm->memory->train);
 		ndm_slow_start_turn(sk, ndm,
 				    ndm_slow_start_close(ndm->phase, interval,
-							 ndm->measure.min_rtt_us),
+							 ndm->measure.min_rtt_us, few),
 				    interval->grew);
 	}
 	if (ndm_in_slow_start(ndm->phase))
 		return;
 	ndm_end_slow_start(sk, ndm);
-	if (settled)
+	if (settled) {
+		ndm_drain_settled(&ndm->memory->drain);
 		return;
+	}
 	ndm_drain_or_apply(sk, ndm, decision, interval, actions);
-	ndm_set_pacing(sk, actions[NDM_OUT_PACING]);
+	if (ndm->memory->contest.on)
+		ndm_set_max_pacing(sk);
+	else
+		ndm_set_pacing(sk, actions[NDM_OUT_PACING]);
 }
 
 #endif /* NDM_CONTROL_H */

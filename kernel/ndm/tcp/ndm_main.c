@@ -56,10 +56,6 @@ static bool ndm_network_decide(struct sock *sk, struct ndm_sock *ndm, u32 decisi
 	rcu_read_lock();
 	loaded = rcu_dereference(slot->active);
 	ndm_use_model(memory, loaded->number);
-	if (unlikely(ndm_guard_decides(memory, actions))) {
-		rcu_read_unlock();
-		return true;
-	}
 	ndm_core_step(&loaded->network, memory->h, interval->x, actions);
 	rcu_read_unlock();
 	this_cpu_inc(*slot->decisions);

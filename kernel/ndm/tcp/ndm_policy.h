@@ -19,18 +19,8 @@ static inline void ndm_use_model(struct ndm_memory *memory, u32 number)
 		return;
 	memset(memory->h, 0, sizeof(memory->h));
 	memset(&memory->guard, 0, sizeof(memory->guard));
+	memset(&memory->contest, 0, sizeof(memory->contest));
 	memory->model = number;
-}
-
-/* Whether the guard decides in place of the network: the window is as large as the bound allows. */
-static inline bool ndm_guard_decides(struct ndm_memory *memory, s16 *actions)
-{
-	if (likely(!memory->guard.pause))
-		return false;
-	if (ndm_guard_wait(&memory->guard))
-		memset(memory->h, 0, sizeof(memory->h));
-	actions[NDM_OUT_CWND_LOG2] = 1 << NDM_ACTION_FRAC;
-	return true;
 }
 
 /*
@@ -44,19 +34,21 @@ static inline bool ndm_guard_judge(struct sock *sk, struct ndm_sock *ndm,
 	struct ndm_guard_view view = {
 		.now_us = tp->tcp_mstamp,
 		.cwnd_fp = ndm->cwnd_fp,
-		.lost = ndm_lost(tp),
+		.lost = ndm_lost(tp, ndm->memory),
 		.delivered = tp->delivered,
 		.rate = interval->rate,
 		.rtt_us = interval->rtt_us,
 		.explained_us = ndm_explained_rtt_us(&ndm->measure),
-		.standing_us = ndm_standing_us(&ndm->measure),
 		.used = ndm_window_used(sk),
 	};
 
 	ndm_guard_carried(&ndm->memory->guard, &view);
-	if (ndm->measure.drain || ndm_in_slow_start(ndm->phase) ||
+	if (ndm->measure.drain || ndm_in_slow_start(ndm->phase) || ndm->memory->contest.on ||
 	    likely(!ndm_guard_check(&ndm->memory->guard, &view)))
 		return false;
+	memset(ndm->memory->h, 0, sizeof(ndm->memory->h));
+	ndm_contest_distrust(&ndm->memory->contest);
+	ndm_bound_lift(&ndm->memory->bound);
 	ndm_begin_slow_start(sk, ndm);
 	return true;
 }

@@ -50,18 +50,18 @@ static inline bool ndm_answer_mark(struct sock *sk, struct ndm_sock *ndm)
 		return false;
 	ndm->memory->marked = tp->delivered_ce;
 	ndm_measure_mark(&ndm->measure);
-	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm_carried_fp(sk, ndm));
+	ndm_bound_mark(&ndm->memory->bound, tp->tcp_mstamp, ndm_carried_fp(sk, ndm));
 	return true;
 }
 
 static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
-	struct ndm_reading now = ndm_read(sk);
+	struct ndm_reading now = ndm_read(sk, ndm);
 
 	if (ndm_is_no_congestion(sk, ndm)) {
 		ndm_measure_forget_losses(&ndm->measure, now.lost);
-		ndm_bound_forget(&ndm->memory->bound, ndm_congestion_lost(tcp_sk(sk)));
+		ndm_forget_lost(ndm->memory, now.lost);
 		return;
 	}
 	ndm_measure_timeout(&ndm->measure);
@@ -69,6 +69,9 @@ static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 	/* A further time-out of the same segment leaves what the first one has found. */
 	if (ndm_ca_state(sk) != TCP_CA_Loss || !icsk->icsk_retransmits)
 		ndm->memory->collapse_fp = ndm->cwnd_fp;
+	if (ndm->memory->contest.on)
+		ndm_bound_cut(&ndm->memory->bound, tcp_sk(sk)->tcp_mstamp,
+			      ndm->memory->collapse_fp);
 	ndm->measure.drain = 0;
 	ndm->given_cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 	ndm_take_cwnd(sk, ndm);
@@ -89,6 +92,8 @@ static inline void ndm_set_state(struct sock *sk, struct ndm_sock *ndm, u8 state
 	/* The receiver reports a mark until CWR arrives, a round trip after the answer. */
 	if (ndm_ca_state(sk) == TCP_CA_CWR)
 		ndm->memory->marked = tcp_sk(sk)->delivered_ce;
+	if (ndm_ca_state(sk) < TCP_CA_CWR)
+		ndm_bound_recover(&ndm->memory->bound);
 	if (state == TCP_CA_Loss) {
 		ndm_enter_loss(sk, ndm);
 	} else if (state == TCP_CA_Recovery) {
@@ -98,12 +103,16 @@ static inline void ndm_set_state(struct sock *sk, struct ndm_sock *ndm, u8 state
 		ndm->phase = NDM_CONSERVING;
 		ndm->memory->collapse_fp = 0;
 	} else if (state == TCP_CA_CWR) {
-		/* A repaired tail loss or a full queue of this host leads to CWR too. */
+		/*
+		 * A repaired tail loss or a full queue of this host leads to CWR too. It does
+		 * not end slow start: a probe may only have seemed to repair a loss.
+		 */
 		ndm_measure_mark(&ndm->measure);
-		if (ndm_answer_mark(sk, ndm))
+		if (ndm_answer_mark(sk, ndm)) {
 			ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
-		if (ndm_in_slow_start(ndm->phase))
-			ndm->phase = NDM_STEADY;
+			if (ndm_in_slow_start(ndm->phase))
+				ndm->phase = NDM_STEADY;
+		}
 		ndm->memory->collapse_fp = 0;
 	}
 }
@@ -125,11 +134,18 @@ static inline void ndm_recover(struct sock *sk, struct ndm_sock *ndm, int acked)
 				      << NDM_CWND_FRAC);
 }
 
+/* What the packet trains of slow start show of the path. */
+static inline u32 ndm_slow_start_bdp(const struct ndm_sock *ndm)
+{
+	return ndm_train_bdp(&ndm->memory->train, ndm_explained_rtt_us(&ndm->measure));
+}
+
 /*
- * A decision ends packet conservation. Of slow start's window there stays what the path
- * holds.
+ * A decision ends packet conservation. Slow start goes on after few losses; after more, there
+ * stays of its window what the path holds.
  */
-static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
+static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm,
+					const struct ndm_interval *interval)
 {
 	u32 cwnd_fp = ndm->cwnd_fp;
 
@@ -138,8 +154,12 @@ static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
 	ndm->phase = NDM_STEADY;
 	if (ndm->memory && ndm->memory->overshot) {
 		ndm->memory->overshot = false;
-		ndm->phase = NDM_SETTLING;
-		cwnd_fp = ndm_slow_start_end(cwnd_fp, &ndm->measure, false);
+		if (ndm_slow_start_few(interval, cwnd_fp, ndm_slow_start_bdp(ndm))) {
+			ndm->phase = NDM_STARTING;
+		} else {
+			ndm->phase = NDM_SETTLING;
+			cwnd_fp = ndm_slow_start_end(cwnd_fp, &ndm->measure, false);
+		}
 	}
 	ndm_set_cwnd(sk, ndm, cwnd_fp);
 }
@@ -147,15 +167,15 @@ static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
 /* Undoes a time-out's reduction only: in fast recovery the policy sets the window. */
 static inline u32 ndm_undo_cwnd(struct sock *sk, struct ndm_sock *ndm)
 {
-	struct ndm_reading now = ndm_read(sk);
+	struct ndm_reading now = ndm_read(sk, ndm);
 	u32 before_fp;
 
 	if (unlikely(!ndm->memory))
 		return tcp_reno_undo_cwnd(sk);
 	ndm_measure_undo(&ndm->measure, now.lost);
 	ndm_take_cwnd(sk, ndm);
-	before_fp = ndm_bound_undo(&ndm->memory->bound,
-				   ndm_congestion_lost(tcp_sk(sk)), now.delivered);
+	ndm_forget_lost(ndm->memory, now.lost);
+	before_fp = ndm_bound_undo(&ndm->memory->bound);
 	ndm_set_cwnd(sk, ndm, max3(ndm->cwnd_fp, ndm->memory->collapse_fp, before_fp));
 	ndm->memory->collapse_fp = 0;
 	if (!ndm_in_slow_start(ndm->phase))
@@ -193,7 +213,9 @@ static inline void ndm_restart(struct sock *sk, struct ndm_sock *ndm)
 	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
 	ndm_take_cwnd(sk, ndm);
-	ndm_measure_drained(&ndm->measure, tp->tcp_mstamp);
+	ndm->measure.drain = 0;
+	if (ndm->memory)	/* the flow's part of the queue has run down */
+		ndm_drain_put_off(&ndm->memory->drain, tp->tcp_mstamp);
 	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 	tp->snd_ssthresh = tcp_current_ssthresh(sk);
 	cwnd = tcp_snd_cwnd(tp);

@@ -12,6 +12,8 @@
 
 #include "compat/socket.h"
 #include "ndm/ndm_bound.h"
+#include "ndm/ndm_contest.h"
+#include "ndm/ndm_drain.h"
 #include "ndm/ndm_features.h"
 #include "ndm/ndm_guard.h"
 #include "ndm/ndm_slow_start.h"
@@ -24,28 +26,32 @@
 /* Bytes per second, 70 TB/s: rate times gain fits into 64 bits. */
 #define NDM_PACING_MAX (1ULL << 46)
 
-/* Losses that a reordering event may have feigned. */
-#define NDM_REORDERED 16
-
 /* The initial RTT for pacing when the handshake gave no sample. */
 #define NDM_RTT_UNKNOWN_US 1000
 
 /* What a connection remembers from decision to decision. ACKs between them do not need it. */
 struct ndm_memory {
 	struct ndm_bound bound;
+	struct ndm_drain drain;
+	struct ndm_contest contest;
 	u32 collapse_fp;	/* cwnd_fp before the last time-out; 0: see ndm_recovery.h */
 	union {
 		u32 restart;	/* in NDM_RESTARTING: packets up to which the window slow-starts */
 		u32 unheld_fp;	/* in slow start: cwnd_fp before the last sign of a queue */
 	};
-	u32 lost;	/* ndm_congestion_lost() at the last decision */
+	u32 lost;	/* that count, at the last decision */
+	u32 suspected;	/* ndm_lost() at suspected_us */
+	u32 suspected_us;
+	u32 spurious;	/* retransmissions that DSACKs have taken back */
+	u32 settled;	/* those that no DSACK can take back any more, at the last decision */
+	u32 undo_marker;	/* the kernel's there */
 	u32 marked;	/* delivered_ce when the last mark was answered */
 	u32 sent_us;	/* when the last packet delivered before the interval was sent */
 	struct ndm_train train;	/* in slow start */
 	u32 flow;	/* number of the connection, on one CPU from 1 in opening order */
-	u8 company;	/* decisions for which the flow still has company */
 	/* used by tcp_ndm only */
 	u32 model;	/* number of the model that the recurrent state belongs to */
+	bool rerouted;	/* a drain has found the route to be at least twice as long */
 	bool overshot;	/* a loss has ended slow start in this interval */
 	struct ndm_guard guard;
 	s16 h[NDM_HIDDEN_MAX];	/* recurrent state of tcp_ndm, Q15 */
@@ -64,46 +70,68 @@ struct ndm_sock {
 /*
  * Packets that the connection has lost: those sent again, and those still to be. tp->lost
  * counts more, as a packet that was only late may be acknowledged before it is sent again.
- * DSACKs take nothing back: the network duplicates packets, too, and a receiver may report
- * what it likes. The kernel undoes a recovery that they prove to be spurious.
+ * A DSACK takes back a retransmission of the recovery that it belongs to, and no more: the
+ * network duplicates packets, too, and a receiver may report what it likes.
  */
-static inline u32 ndm_lost(const struct tcp_sock *tp)
+static inline u32 ndm_lost(const struct tcp_sock *tp, const struct ndm_memory *memory)
 {
 	u32 pending = tp->lost_out - min(tp->lost_out, tp->retrans_out);
 
-	return tp->total_retrans + pending;
+	return tp->total_retrans + pending - (memory ? memory->spurious : 0);
+}
+
+/* Counts what DSACKs have taken back since the last decision. */
+static inline void ndm_count_spurious(const struct tcp_sock *tp, struct ndm_memory *memory)
+{
+	u32 settled = tp->total_retrans - max(tp->undo_retrans, 0);
+
+	if (tp->undo_marker && tp->undo_marker == memory->undo_marker)
+		memory->spurious += max_t(s32, settled - memory->settled, 0);
+	/* A retransmission that is still outstanding belongs to the next recovery as well. */
+	memory->spurious = min(memory->spurious, tp->total_retrans);
+	memory->undo_marker = tp->undo_marker;
+	memory->settled = settled;
 }
 
 /*
- * The losses that may be congestion. Each time a packet arrives late, without having been
- * sent again, as many others may have been taken for lost.
+ * The losses at a decision. Where packets have been seen to change their order, only those
+ * count that are still lost a late packet's RTT later. @now: the losses so far
  */
-static inline u32 ndm_congestion_lost(const struct tcp_sock *tp)
+static inline u32 ndm_confirmed_lost(const struct tcp_sock *tp, struct ndm_memory *memory,
+				     u32 now)
 {
-	return ndm_lost(tp) - NDM_REORDERED * tp->reord_seen;
+	u32 now_us = tp->tcp_mstamp;
+
+	/* Those that have arrived since are none, whatever has been lost after them. */
+	if (!tp->reord_seen || (s32)(now - memory->suspected) < 0)
+		memory->suspected = now;
+	if (!tp->reord_seen ||
+	    now_us - memory->suspected_us >= (tp->srtt_us >> 3) + tp->mdev_us) {
+		memory->lost = memory->suspected;
+		memory->suspected = now;
+		memory->suspected_us = now_us;
+	}
+	if ((s32)(now - memory->lost) < 0)
+		memory->lost = now;
+	return memory->lost;
 }
 
-/*
- * The same, at a decision. Where packets have been seen to change their order, only those
- * count that are still lost a round trip later.
- */
-static inline u32 ndm_confirmed_lost(const struct tcp_sock *tp, struct ndm_memory *memory)
+/* The losses so far were no sign of congestion. @now: as many */
+static inline void ndm_forget_lost(struct ndm_memory *memory, u32 now)
 {
-	u32 now = ndm_congestion_lost(tp);
-	u32 before = memory->lost;
-
 	memory->lost = now;
-	return tp->reord_seen && (s32)(now - before) > 0 ? before : now;
+	memory->suspected = now;
+	ndm_bound_forget(&memory->bound, now);
 }
 
-static inline struct ndm_reading ndm_read(const struct sock *sk)
+static inline struct ndm_reading ndm_read(const struct sock *sk, const struct ndm_sock *ndm)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	return (struct ndm_reading) {
 		.now_us = tp->tcp_mstamp,
 		.delivered = tp->delivered,
-		.lost = ndm_lost(tp),
+		.lost = ndm_lost(tp, ndm->memory),
 		.inflight = tcp_packets_in_flight(tp),
 		.srtt_us = tp->srtt_us >> 3,
 		.mdev_us = tp->mdev_us >> 2,
@@ -135,14 +163,13 @@ static inline void ndm_set_max_pacing(struct sock *sk)
 	ndm_set_pacing_gain(sk, 2 * NDM_PACING_GAIN);
 }
 
-/* The window for the kernel: in a drain, a fraction of the flow's. */
+/* The window for the kernel: in a drain less than the flow's. */
 static inline u32 ndm_window(const struct ndm_sock *ndm)
 {
 	u32 cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 
-	/* A clamp may be less than the smallest window of a drain. */
 	return ndm->measure.drain ?
-	       min(cwnd, ndm_drain_cwnd(cwnd, ndm->measure.drain_eighths)) : cwnd;
+	       min(cwnd, ndm->memory->drain.cwnd) : cwnd;
 }
 
 /* Gives the kernel a window without changing the flow's. */
@@ -204,15 +231,15 @@ static inline u32 ndm_ssthresh(const struct sock *sk, struct ndm_sock *ndm)
 /* A connection begins. @ndm: its memory is zeroed, or NULL; @flow: its number */
 static inline void ndm_sock_init(struct sock *sk, struct ndm_sock *ndm, u32 flow)
 {
-	struct ndm_reading now = ndm_read(sk);
+	struct ndm_reading now = ndm_read(sk, ndm);
 
 	if (ndm->memory) {
 		ndm->memory->flow = flow;
 		ndm->memory->marked = tcp_sk(sk)->delivered_ce;
 		ndm->memory->sent_us = now.now_us;
-		ndm->memory->lost = ndm_congestion_lost(tcp_sk(sk));
-		ndm_bound_sample(&ndm->memory->bound, ndm->memory->lost,
-				 now.delivered);
+		ndm->memory->drain.us = now.now_us;
+		ndm->memory->suspected = now.lost;
+		ndm_bound_sample(&ndm->memory->bound, now.lost, now.delivered);
 	}
 	ndm_measure_init(&ndm->measure, &now);
 	ndm->cwnd_fp = 0;

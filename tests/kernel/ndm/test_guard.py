@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from env import schema
 from env.lab import Lab, RunResult
 from env.network.path import Path
 from env.network.scenario import load_scenario
 from tests.support.guest import shell
-from tests.support.labs import shared_lab
+from tests.support.labs import Decision, shared_lab, traced_decisions
 from tests.support.models import BAD_MODELS, SLOTS, put_models, use_model
 
 pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
 PATH = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
+LOSS_RATE = [field.name for field in schema.FEATURES].index("loss_rate")
+SECONDS = re.compile(r" (\d+\.\d+): ndm_")
 GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ cwnd=2 srtt_us=\d+ ca=ndm")
 APART_S = 3.0
 # nothing is random on PATH, and the share in one run depends on when the flows begin (highest: 0.81 to 0.99 of the fair
@@ -85,14 +89,34 @@ def test_guard_takes_the_connection(lab: Lab) -> None:
     assert 40 < cwnd[-20:].max() < 150, "the bound has grown to about BDP and buffer, 132 packets"
 
 
+def findings(decisions: list[Decision]) -> int:
+    """Count the drains, of at least three decisions at one smaller window, without a loss in the last 7 intervals."""
+    number = begin = 0
+    for end in range(1, len(decisions) + 1):
+        if end < len(decisions) and decisions[end].cwnd == decisions[begin].cwnd:
+            continue
+        smaller = begin and 4 < decisions[begin].cwnd < 0.8 * decisions[begin - 1].cwnd
+        losses = [decision.x[LOSS_RATE] for decision in decisions[max(end - 7, 0) : end]]
+        number += bool(smaller and end - begin >= 3 and not any(losses))
+        begin = end
+    return number
+
+
 def test_policy_gets_the_connection_back(lab: Lab) -> None:
-    """After 256 decisions for the first time, then after 512."""
+    """After 16 drains that no other flow's queue has outlasted, for the second time after 32. The network runs on."""
     use_model(lab, "shrink.bin")
     before, decisions = counter(lab, "guard_starving"), counter(lab, "decisions")
-    run(lab, "ndm", duration_s=40.0, sample_ms=0)
-    assert counter(lab, "guard_starving") == before + 2
-    # slow start, then twice two horizons of 32 decisions
-    assert 128 <= counter(lab, "decisions") - decisions < 200
+    shell(lab, "echo 1 >/sys/kernel/tracing/events/ndm/enable; echo >/sys/kernel/tracing/trace")
+    run(lab, "ndm", duration_s=60.0, sample_ms=0)
+    trace = shell(lab, "echo 0 >/sys/kernel/tracing/events/ndm/enable; cat /sys/kernel/tracing/trace").splitlines()
+    interventions = [i for i, line in enumerate(trace) if "ndm_guard:" in line]
+    times_s = [float(SECONDS.findall(line)[0]) for line in trace if "ndm_decision:" in line or "ndm_guard:" in line]
+    guard_s = [float(SECONDS.findall(trace[i])[0]) - times_s[0] for i in interventions]
+    assert counter(lab, "guard_starving") - before == len(interventions) == 3
+    assert [at_s < 40 for at_s in guard_s] == [True, True, False]
+    contests = [traced_decisions(trace[i:j]) for i, j in itertools.pairwise(interventions)]
+    assert [findings(contest) for contest in contests] == [16, 32]
+    assert counter(lab, "decisions") - decisions == len(traced_decisions(trace))
 
 
 def test_next_model_gets_the_connection_at_once(lab: Lab) -> None:

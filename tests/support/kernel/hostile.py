@@ -70,16 +70,10 @@ def no_connection_is_left(lab: Lab) -> None:
 def check_trace(lab: Lab, lines: list[str]) -> tuple[int, int]:
     """Check the numbers and windows in a trace of all decisions; returns how many there are, and the guard's events."""
     decided: dict[int, list[int]] = {}
-    # the guard's decisions are counted and not traced, until its pause ends or the model changes
-    guarded: set[int] = set()
     for line in lines:
-        if guard := GUARD.search(line):
-            guarded.add(int(guard[1]))
         for decision in traced_decisions([line]):
             numbers = decided.setdefault(decision.flow, [])
-            expected = len(numbers) and numbers[-1] + 1
-            assert decision.number == expected or (decision.flow in guarded and decision.number > expected), line
-            guarded.discard(decision.flow)
+            assert decision.number == (len(numbers) and numbers[-1] + 1), line
             numbers.append(decision.number)
             assert 1 <= decision.cwnd <= CWND_MAX
     assert max(decided) == int(shell(lab, f"stat -c %s {CHOSEN}")), "each choice of ndm must begin a flow"

@@ -99,6 +99,7 @@ struct tcp_sock {
 	u32 retrans_out;
 	u32 total_retrans;
 	u32 undo_marker;
+	s32 undo_retrans;
 	u32 reord_seen;
 };
 
