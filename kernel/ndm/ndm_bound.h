@@ -239,7 +239,9 @@ static inline bool ndm_bound_losses(struct ndm_bound *b, const struct ndm_bound_
 	if (ndm_bound_own(b, r, lost)) {
 		u32 share = min_t(u32, ndm_bound_share(lost, r->carried), NDM_BOUND_OWN_MAX);
 
-		b->own += ((s32)(share << NDM_BOUND_OWN_FRAC) - b->own) >> 3;
+		/* Slow start does not last long enough to tell a share. */
+		if (!r->starting)
+			b->own += ((s32)(share << NDM_BOUND_OWN_FRAC) - b->own) >> 3;
 		b->lost += lost;
 		lost = 0;
 	}
