@@ -401,6 +401,7 @@ static void losses_in_slow_start_test(struct kunit *test)
 	path_pass_times(&p, 100, 50);
 	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
 	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 100);
+	KUNIT_EXPECT_EQ(test, (int)p.b.own, 0);
 	p.unfilled = false;
 	path_pass_times(&p, 100, NDM_BOUND_ROUNDS);
 	KUNIT_EXPECT_TRUE(test, p.b.limit_fp);
