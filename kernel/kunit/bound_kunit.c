@@ -887,7 +887,7 @@ static void horizon_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, horizon(&g, &view, c));
 	KUNIT_EXPECT_EQ(test, (int)g.strikes, (int)c->expected);
 	KUNIT_EXPECT_EQ(test, horizon(&g, &view, c), c->expected);
-	/* It has the connection then, and judges anew when the policy has it again. */
+	/* The guard has acted: its next horizon begins when the contest has ended. */
 	if (c->expected) {
 		KUNIT_EXPECT_EQ(test, (int)g.strikes, 0);
 		KUNIT_EXPECT_EQ(test, g.first_fp, 0);

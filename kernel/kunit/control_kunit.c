@@ -1049,7 +1049,7 @@ static void drain_in_contest_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
 	KUNIT_EXPECT_EQ(test, (int)ndm->memory->contest.findings, 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 100);
-	/* There is nobody: three more such drains end the contest. */
+	/* No flow competes: three more such drains end the contest. */
 	for (i = 2; i <= NDM_CONTEST_FINDINGS; i++) {
 		KUNIT_EXPECT_TRUE(test, ndm->memory->contest.on);
 		next_drain(sk, RTT_US, RTT_US / 2, 0);

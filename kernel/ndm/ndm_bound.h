@@ -59,7 +59,7 @@ struct ndm_bound {
 	u32 last_lost;	/* the counter one round trip ago */
 	u32 most_fp;	/* the largest window of the sample that the path has carried */
 	u32 most_us;	/* the longest queue of a round trip */
-	u32 uncut_fp;	/* the window before the cut of this recovery; 0: there is none */
+	u32 uncut_fp;	/* the window before this recovery's first cut; 0: it has made no cut */
 	u32 uncut_limit_fp;	/* and the bound */
 	u16 own;	/* share of packets that the path loses at any queue, Q16 */
 	u8 rounds;	/* round trips of the sample */
@@ -81,7 +81,7 @@ struct ndm_bound_round {
 	u32 carried;	/* those of this round trip */
 	u32 cwnd_fp;	/* the window, NDM_CWND_FRAC fraction bits */
 	bool starting;	/* the flow is in slow start */
-	bool unfilled;	/* its window is below what the path holds */
+	bool unfilled;	/* it is in slow start, in a window below what the path holds */
 };
 
 static inline void ndm_bound_sample(struct ndm_bound *b, u32 lost, u32 delivered)

@@ -82,11 +82,11 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 }
 
 /*
- * A drain is over: what it has found of the route and of competing flows. The window returns as
- * far as it was not the flow's own queue, in contest whole.
+ * A drain is over: what it has found of the route and of competing flows. Returns the window
+ * without the flow's own queue, in contest the whole window.
  */
-static inline void ndm_drain_over(struct sock *sk, struct ndm_sock *ndm,
-				  const struct ndm_interval *interval)
+static inline u32 ndm_drain_over(struct sock *sk, struct ndm_sock *ndm,
+				 const struct ndm_interval *interval)
 {
 	struct ndm_measure *m = &ndm->measure;
 	struct ndm_drain *d = &ndm->memory->drain;
@@ -99,11 +99,10 @@ static inline void ndm_drain_over(struct sock *sk, struct ndm_sock *ndm,
 		.cwnd_fp = ndm->cwnd_fp,
 		.losses = m->loss_ring,
 	};
-	u64 next_fp = ndm->cwnd_fp;
 	bool before = c->on;
 
 	if (!interval->rtt_us)
-		return;
+		return ndm->cwnd_fp;
 	ndm->memory->rerouted = ndm_drain_route(d, m, tcp_sk(sk)->tcp_mstamp,
 						interval->rtt_us, interval->least_rtt_us);
 	if (ndm->memory->rerouted)
@@ -111,13 +110,12 @@ static inline void ndm_drain_over(struct sock *sk, struct ndm_sock *ndm,
 	ndm_contest_judge(c, &view);
 	if (c->findings)
 		d->wait = NDM_DRAIN_SOON;
-	if (!c->on) {
-		next_fp = next_fp * ndm_drain_kept(d, interval->rtt_us) >> NDM_FEATURE_FRAC;
-	} else if (!before) {
-		next_fp = max(ndm->cwnd_fp, c->entry_fp);
-		ndm_bound_lift(&ndm->memory->bound);
-	}
-	ndm_set_cwnd(sk, ndm, next_fp);
+	if (!c->on)
+		return (u64)ndm->cwnd_fp * ndm_drain_kept(d, interval->rtt_us) >> NDM_FEATURE_FRAC;
+	if (before)
+		return ndm->cwnd_fp;
+	ndm_bound_lift(&ndm->memory->bound);
+	return max(ndm->cwnd_fp, c->entry_fp);
 }
 
 /*
@@ -146,9 +144,7 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 	if (m->drain) {
 		if (m->drain == 1 || view.now_us - d->us >= NDM_DRAIN_RTTS * d->before_us)
 			m->drain--;
-		if (!m->drain)
-			ndm_drain_over(sk, ndm, interval);
-		ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
+		ndm_set_cwnd(sk, ndm, m->drain ? ndm->cwnd_fp : ndm_drain_over(sk, ndm, interval));
 		return;
 	}
 	if (ndm_drain_due(d, &view) && ndm_ca_state(sk) == TCP_CA_Open &&
@@ -312,7 +308,8 @@ static inline void ndm_bound(struct sock *sk, struct ndm_sock *ndm,
 		.carried = interval->delivered,
 		.cwnd_fp = ndm->cwnd_fp,
 		.starting = ndm_in_slow_start(ndm->phase),
-		.unfilled = ndm->cwnd_fp < ndm_slow_start_bdp(ndm),
+		.unfilled = ndm_in_slow_start(ndm->phase) &&
+			    ndm->cwnd_fp < ndm_slow_start_bdp(ndm),
 	};
 	u32 cwnd_fp = ndm->cwnd_fp;
 	/* A time-out has cut the bound. */

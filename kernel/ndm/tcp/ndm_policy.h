@@ -12,7 +12,7 @@
 #include "ndm_control.h"
 #include "ndm/ndm_guard.h"
 
-/* Resets the state and the guard of a connection that changes to another model. */
+/* Resets state, guard and contest of a connection that changes to another model. */
 static inline void ndm_use_model(struct ndm_memory *memory, u32 number)
 {
 	if (likely(memory->model == number))
