@@ -107,7 +107,7 @@ FAULTS = (
     Fault("a drain does not end", "bpf", "ndm/tcp/ndm_control.h", "m->drain == 1 || view.now_us", "view.now_us",
           "does not hold"),
     Fault("the policy sets the window in contest", "bpf", "ndm/tcp/ndm_control.h",
-          "\tif (ndm->memory->contest.on)\t/*", "\tif (0)\t/*", "does not hold"),
+          "\tif (!ndm->memory->contest.on)\n\t\tndm_apply_cwnd(", "\tif (1)\n\t\tndm_apply_cwnd(", "does not hold"),
     Fault("the end of slow start does not settle the drains", "bpf", "ndm/tcp/ndm_control.h",
           "\t\tndm_drain_settled(&ndm->memory->drain);\n", "", "does not hold"),
     Fault("a longer route keeps the queue of the old one", "bpf", "ndm/tcp/ndm_control.h",

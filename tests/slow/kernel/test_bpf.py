@@ -118,7 +118,7 @@ def test_every_decision_equals_the_reference(lab: VmLab, name: str) -> None:
 def test_a_hundred_thousand_decisions_equal_the_reference(lab: VmLab) -> None:
     counts = {}
     for name, path in SHORT.items():
-        decisions = decisions_of(lab, path, flows=8, duration_s=18.0)
+        decisions = decisions_of(lab, path, flows=8, duration_s=24.0)
         assert_as_reference(decisions, Native().shipped()[0])
         counts[name] = len(decisions)
     print(counts)
