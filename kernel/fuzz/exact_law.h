@@ -185,7 +185,7 @@ static void check_drain_kept(const struct ndm_drain *d, u32 rtt_us)
 
 /* What the drains of a connection have found. */
 struct exact_contest {
-	u64 entry_fp, queue_us;
+	u64 entry_fp, first_us, queue_us;
 	u32 findings, most;	/* the mode changes at most */
 	u32 distrust;
 	bool on;
@@ -212,8 +212,10 @@ static void exact_judge(struct exact_contest *c, const struct ndm_contest_view *
 {
 	int finding = exact_finding(c, v);
 
-	if (!c->on && !c->findings)
+	if (!c->on && !c->findings) {
 		c->entry_fp = v->cwnd_fp;
+		c->first_us = v->queue_us;
+	}
 	c->queue_us = v->queue_us;
 	if (c->on)
 		finding = -finding;
@@ -221,6 +223,10 @@ static void exact_judge(struct exact_contest *c, const struct ndm_contest_view *
 		c->findings++;
 	else if (finding < 0 && c->findings)
 		c->findings--;
+	/* A queue that has not grown since is no competing flow's. */
+	if (!c->on && c->findings == 4 &&
+	    c->queue_us < c->first_us + c->first_us / 8)
+		c->findings = 0;
 	if (c->findings == c->most)
 		exact_mode(c, !c->on);
 }
@@ -237,6 +243,7 @@ static void check_contest(const struct ndm_contest *c, const struct exact_contes
 	REQUIRE(c->on == exact->on && c->distrust == exact->distrust);
 	REQUIRE(c->findings == exact->findings && c->findings < exact->most);
 	REQUIRE(c->queue_us == exact->queue_us && c->entry_fp == exact->entry_fp);
+	REQUIRE(c->first_us == exact->first_us);
 	REQUIRE(exact->most <= 128);
 }
 

@@ -532,6 +532,9 @@ static void find(struct flow *f, const struct event *event)
 		view.queue_us = f->contest.queue_us - f->contest.queue_us / 8 - FLAG(2);
 	else if (FLAG(2))
 		view.queue_us = view.min_rtt_us / 4 + FLAG(3);
+	else if (FLAG(6))
+		view.queue_us = min_t(u64, f->contest.first_us + (u64)f->contest.first_us / 8 -
+					   FLAG(7), NDM_RTT_MAX_US);
 	view.left_us = FLAG(4) ? view.queue_us / 8 + FLAG(5) :
 				 min_t(u32, any(event->d), NDM_RTT_MAX_US);
 	ndm_contest_judge(&f->contest, &view);

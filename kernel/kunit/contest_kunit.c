@@ -413,17 +413,58 @@ static void finding_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, contest.queue_us, c->queue_us);
 }
 
-/* A queue longer than MIN_US / 4, of which all or nothing is left. */
-static void judge(struct ndm_contest *c, bool left, u32 cwnd)
+/* Of the queue, all or nothing is left. */
+static void judge_queue(struct ndm_contest *c, u32 queue_us, bool left, u32 cwnd)
 {
 	struct ndm_contest_view view = {
-		.queue_us = MIN_US,
-		.left_us = left ? MIN_US : 0,
+		.queue_us = queue_us,
+		.left_us = left ? queue_us : 0,
 		.min_rtt_us = MIN_US,
 		.cwnd_fp = CWND(cwnd),
 	};
 
 	ndm_contest_judge(c, &view);
+}
+
+/* MIN_US, and with each finding an eighth more. */
+static void judge(struct ndm_contest *c, bool left, u32 cwnd)
+{
+	judge_queue(c, left && c->findings ? c->queue_us + c->queue_us / 8 : MIN_US, left, cwnd);
+}
+
+/* The queue before the first finding, and before the fourth. */
+struct grown_case {
+	const char *name;
+	u32 first_us, queue_us;
+	bool expected;
+};
+
+static const struct grown_case grown_cases[] = {
+	{ "by an eighth", 80000, 90000, true },
+	{ "by less", 80000, 89999, false },
+	{ "not at all", 80000, 80000, false },
+	{ "shorter", 80000, 70000, false },
+	{ "the longest", U32_MAX, U32_MAX, false },
+	{ "to the longest", U32_MAX / 2, U32_MAX, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(grown, grown_cases, name);
+
+static void contest_begins_if_the_queue_has_grown_test(struct kunit *test)
+{
+	const struct grown_case *g = test->param_value;
+	struct ndm_contest c = {};
+	int i;
+
+	for (i = 0; i < 3; i++)
+		judge_queue(&c, g->first_us, true, 100);
+	KUNIT_EXPECT_EQ(test, (int)c.findings, 3);
+	judge_queue(&c, g->queue_us, true, 100);
+	KUNIT_EXPECT_EQ(test, c.on, g->expected);
+	/* The next finding is a first one. */
+	KUNIT_EXPECT_EQ(test, (int)c.findings, 0);
+	judge_queue(&c, g->queue_us, true, 90);
+	KUNIT_EXPECT_EQ(test, c.entry_fp, g->expected ? CWND(100) : CWND(90));
 }
 
 static void four_findings_begin_and_end_contest_test(struct kunit *test)
@@ -520,6 +561,7 @@ static struct kunit_suite drain_suite = {
 
 static struct kunit_case contest_cases[] = {
 	KUNIT_CASE_PARAM(finding_test, finding_gen_params),
+	KUNIT_CASE_PARAM(contest_begins_if_the_queue_has_grown_test, grown_gen_params),
 	KUNIT_CASE(four_findings_begin_and_end_contest_test),
 	KUNIT_CASE(findings_walk_test),
 	KUNIT_CASE(distrust_test),

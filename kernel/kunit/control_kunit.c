@@ -984,10 +984,10 @@ static void next_drain(struct sock *sk, u32 before_us, u32 rtt_us, s16 cwnd_log2
 		round_with_rtt(sk, rtt_us, cwnd_log2);
 }
 
-/* Others fill the buffer: of a queue of 16 ms, a drain leaves 10 ms. The policy gives way. */
-static void drain_beside_others(struct sock *sk)
+/* Others fill the buffer: of a queue, a drain leaves 10 ms. The policy gives way. */
+static void drain_beside_others(struct sock *sk, u32 queue_us)
 {
-	next_drain(sk, 36000, 30000, -8192);
+	next_drain(sk, 20000 + queue_us, 30000, -8192);
 }
 
 static void contest_test(struct kunit *test)
@@ -1000,14 +1000,17 @@ static void contest_test(struct kunit *test)
 
 	/* Three drains find the queue of others. */
 	for (i = 1; i < NDM_CONTEST_FINDINGS; i++) {
-		drain_beside_others(sk);
+		drain_beside_others(sk, 16000);
 		KUNIT_EXPECT_EQ(test, (int)c->findings, i);
 		KUNIT_EXPECT_FALSE(test, c->on);
 	}
 	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tp), 30);
 	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, 20 << NDM_CWND_FRAC);
-	/* The fourth: the window from before the first, which was 100 / sqrt(2) + 1 + 10 / 4. */
-	drain_beside_others(sk);
+	/*
+	 * The fourth finds that it has grown by an eighth: the window from before the first, which
+	 * was 100 / sqrt(2) + 1 + 10 / 4.
+	 */
+	drain_beside_others(sk, 18000);
 	KUNIT_EXPECT_TRUE(test, c->on);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
 	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);

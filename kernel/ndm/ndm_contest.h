@@ -4,7 +4,9 @@
  * each other's drains, so what a drain leaves of the queue is that of others.
  *
  * A random walk counts what drains find. Four findings more that speak against the mode than
- * for it change it. In contest the bound sets the window (ndm_bound.h).
+ * for it change it, but contest begins only if the queue has grown meanwhile: that of many
+ * flows of this law, which are not all in time to join a drain, stays as it is. In contest the
+ * bound sets the window (ndm_bound.h).
  * docs/explanation/control-law.md tells the law.
  *
  * Pure: plain numbers in, plain numbers out.
@@ -26,6 +28,7 @@
 
 struct ndm_contest {
 	u32 entry_fp;	/* the window before the first of the findings */
+	u32 first_us;	/* the queue there */
 	u32 queue_us;	/* before the last drain */
 	u8 findings;	/* that speak against the mode */
 	u8 distrust;	/* times that the findings which end it are doubled: by the guard */
@@ -78,14 +81,20 @@ static inline void ndm_contest_judge(struct ndm_contest *c, const struct ndm_con
 	s8 against = 0;
 
 	c->queue_us = v->queue_us;
-	if (!c->on && !c->findings)
+	if (!c->on && !c->findings) {
 		c->entry_fp = v->cwnd_fp;
+		c->first_us = v->queue_us;
+	}
 	/* A queue that has become shorter is one of flows that give way. */
 	if (left && v->queue_us >= last_us - last_us / 8)
 		against = c->on ? -1 : 1;
 	else if (!left && clean)
 		against = c->on ? 1 : -1;
-	ndm_contest_count(c, against);
+	if (!c->on && c->findings + against == NDM_CONTEST_FINDINGS &&
+	    v->queue_us - min(v->queue_us, c->first_us) < c->first_us / 8)
+		c->findings = 0;
+	else
+		ndm_contest_count(c, against);
 }
 
 #endif /* NDM_CONTEST_H */

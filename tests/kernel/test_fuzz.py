@@ -218,6 +218,8 @@ FAULTS = (
           "c->findings + against", "does not hold|truncation|implicit"),
     Fault("a queue that gives way is one of competing flows", "law", "ndm/ndm_contest.h",
           "v->queue_us >= last_us - last_us / 8", "v->queue_us >= last_us / 8", "does not hold"),
+    Fault("a contest with a queue that does not grow", "law", "ndm/ndm_contest.h", "< c->first_us / 8)", "< 0)",
+          "does not hold"),
     Fault("a loss has emptied the queue", "law", "ndm/ndm_contest.h", "!left && clean", "!left && (clean || !left)",
           "does not hold"),
     Fault("the guard forgets no rate", "law", "ndm/ndm_guard.h", "\tg->best_rate -= g->best_rate / 16;\n", "",
