@@ -146,7 +146,7 @@ static inline bool exact_route(struct exact_connection *c, u32 now_us, s64 befor
 		return false;
 	if (known_us && known_us < small_us)
 		small_us = known_us;
-	if (least_us - min_rtt_us >= min_rtt_us / 8) {
+	if (least_us - min_rtt_us >= min_t(u32, min_rtt_us / 8, 16000)) {
 		u64 large_us = known_us > least_us ? known_us : least_us;
 
 		if (!known_us || large_us > small_us + small_us / 64) {

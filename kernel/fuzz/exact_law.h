@@ -98,6 +98,12 @@ static s64 exact_queue_us(s64 rtt_us, s64 explained_us)
 	return rtt_us > explained_us ? rtt_us - explained_us : 0;
 }
 
+/* Whether a queue is an eighth of the minimum RTT, rounded down, or 16 ms. */
+static bool exact_is_queue(s64 queue_us, s64 min_rtt_us)
+{
+	return 8 * queue_us + 7 >= min_rtt_us || queue_us >= 16000;
+}
+
 /* Whether the RTT has fallen as where another flow drains. @wait: of the drains; may begin */
 static bool exact_joined(const struct ndm_drain *d, const struct ndm_drain_view *v, u8 *wait)
 {
@@ -105,7 +111,7 @@ static bool exact_joined(const struct ndm_drain *d, const struct ndm_drain_view 
 	s64 queue_us = exact_queue_us(v->before_us, v->explained_us);
 	bool confirms = *wait;
 
-	if (8 * fall_us + 7 < v->min_rtt_us)
+	if (!exact_is_queue(fall_us, v->min_rtt_us))
 		return false;
 	/* A competing flow may have given way: once the queue has grown again. */
 	if (v->contest && !confirms && 8 * fall_us + 7 >= queue_us)
@@ -133,7 +139,7 @@ static bool check_drain_due(struct ndm_drain *d, const struct ndm_drain_view *v)
 		if (v->variation <= 512)
 			due |= joined || v->now_us - before.us >= 10000000 ||
 			       (!before.before_us && before.decisions >= 16) ||
-			       (before.decisions >= 64 && 8 * queue_us + 7 >= v->min_rtt_us);
+			       (before.decisions >= 64 && exact_is_queue(queue_us, v->min_rtt_us));
 	}
 	REQUIRE(ndm_drain_due(d, v) == due);
 	REQUIRE(d->wait == wait && wait <= 8);
@@ -287,7 +293,7 @@ static bool exact_own(u64 longest_us, const struct ndm_bound_round *r, u64 lost)
 {
 	if (r->starting)
 		return r->unfilled && exact_few(lost, r->carried, 8);
-	return exact_few(lost, r->carried, 32) && 8 * longest_us + 7 >= r->min_rtt_us &&
+	return exact_few(lost, r->carried, 32) && exact_is_queue(longest_us, r->min_rtt_us) &&
 	       4 * (r->queue_us + 1ULL) <= longest_us;
 }
 
@@ -299,6 +305,12 @@ static void check_own(s64 before, s64 own, u64 lost, u64 delivered)
 
 	REQUIRE(8 * (own - before) <= share - before);
 	REQUIRE(8 * (own - before) + 7 >= share - before);
+}
+
+/* Without a queue it fades by a sixty-fourth, rounded up. */
+static void check_own_fades(s64 before, s64 own)
+{
+	REQUIRE(64 * own <= 63 * before && 64 * own + 63 >= 63 * before);
 }
 
 #endif /* NDM_FUZZ_EXACT_LAW_H */

@@ -153,8 +153,10 @@ static void pass_round(struct flow *f, const struct event *event)
 	cwnd_fp = ndm_bound_update(&f->bound, &round);
 	REQUIRE(cwnd_fp == ndm_bounded(b, f->cwnd_fp));
 	/* The path's own losses are no part of the sample, and no others of the share. */
-	if (own && !round.starting)
+	if (own)
 		check_own(before.own, b->own, now, round.carried);
+	else if (!round.starting && !exact_is_queue(f->longest_us, round.min_rtt_us))
+		check_own_fades(before.own, b->own);
 	else
 		REQUIRE(b->own == before.own);
 	if (own)

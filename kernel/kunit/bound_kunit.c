@@ -401,10 +401,29 @@ static void losses_in_slow_start_test(struct kunit *test)
 	path_pass_times(&p, 100, 50);
 	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
 	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 100);
-	KUNIT_EXPECT_EQ(test, (int)p.b.own, 0);
+	/* They may be those of the path, at most a thirty-second, and are forgotten again. */
+	KUNIT_EXPECT_LE(test, p.b.own, NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC);
+	KUNIT_EXPECT_GT(test, p.b.own, (NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC) - 8);
 	p.unfilled = false;
 	path_pass_times(&p, 100, NDM_BOUND_ROUNDS);
 	KUNIT_EXPECT_TRUE(test, p.b.limit_fp);
+}
+
+/* Where no queue shows, what slow start has learned fades. */
+static void own_share_fades_test(struct kunit *test)
+{
+	struct path p = path_of(100, 0, U32_MAX);
+
+	p.b.own = 2000;
+	p.starting = true;
+	path_pass_times(&p, 100, 50);
+	KUNIT_EXPECT_EQ(test, p.b.own, 2000);
+	p.starting = false;
+	path_pass(&p, 100);
+	KUNIT_EXPECT_EQ(test, p.b.own, 1968);
+	/* Rounded up, so that it ends. */
+	path_pass_times(&p, 100, 300);
+	KUNIT_EXPECT_EQ(test, p.b.own, 0);
 }
 
 /* The policy has answered the first loss: the bound is no smaller for that. */
@@ -779,6 +798,7 @@ static struct kunit_case bound_cases[] = {
 	KUNIT_CASE_PARAM(lossy_path_test, share_gen_params),
 	KUNIT_CASE(losses_at_full_queue_test),
 	KUNIT_CASE(own_share_follows_test),
+	KUNIT_CASE(own_share_fades_test),
 	KUNIT_CASE(own_losses_are_no_sample_test),
 	KUNIT_CASE(congestion_on_lossy_path_test),
 	KUNIT_CASE(policed_path_test),

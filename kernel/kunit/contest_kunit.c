@@ -65,6 +65,15 @@ static void drain_joined_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)d.wait, (int)c->wait_after);
 }
 
+/* An eighth of the minimum RTT, on a long path 16 ms. */
+static void is_queue_test(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, ndm_is_queue(5000, MIN_US));
+	KUNIT_EXPECT_FALSE(test, ndm_is_queue(4999, MIN_US));
+	KUNIT_EXPECT_TRUE(test, ndm_is_queue(16000, 270000));
+	KUNIT_EXPECT_FALSE(test, ndm_is_queue(15999, 270000));
+}
+
 /* -- when a drain begins ----------------------------------------------------- */
 
 #define STEADY (NDM_ONE / 8)
@@ -543,6 +552,7 @@ static void distrust_test(struct kunit *test)
 
 static struct kunit_case drain_cases[] = {
 	KUNIT_CASE_PARAM(drain_joined_test, joined_gen_params),
+	KUNIT_CASE(is_queue_test),
 	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
 	KUNIT_CASE(drain_needs_window_and_rtt_test),
 	KUNIT_CASE(drain_waits_in_contest_test),

@@ -39,6 +39,9 @@
 /* A larger share is always congestion. */
 #define NDM_BOUND_OWN_MAX (1 << (NDM_FEATURE_FRAC - 5))	/* a thirty-second */
 
+/* Round trips in which what slow start has learned fades, until a queue shows. */
+#define NDM_BOUND_UNSEEN 64
+
 /* The same in slow start below what the path holds. */
 #define NDM_BOUND_UNFILLED_MAX (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
 
@@ -239,12 +242,13 @@ static inline bool ndm_bound_losses(struct ndm_bound *b, const struct ndm_bound_
 	if (ndm_bound_own(b, r, lost)) {
 		u32 share = min_t(u32, ndm_bound_share(lost, r->carried), NDM_BOUND_OWN_MAX);
 
-		/* Slow start does not last long enough to tell a share. */
-		if (!r->starting)
-			b->own += ((s32)(share << NDM_BOUND_OWN_FRAC) - b->own) >> 3;
+		b->own += ((s32)(share << NDM_BOUND_OWN_FRAC) - b->own) >> 3;
 		b->lost += lost;
 		lost = 0;
 	}
+	/* In slow start its own overshoot may have been taken for it. */
+	if (!r->starting && !ndm_is_queue(b->most_us, r->min_rtt_us))
+		b->own -= (b->own + NDM_BOUND_UNSEEN - 1) / NDM_BOUND_UNSEEN;
 	b->last_lost = r->lost;
 	b->rounds++;
 	b->lossy_rounds += lost > 0;

@@ -91,7 +91,7 @@ static inline void ndm_contest_judge(struct ndm_contest *c, const struct ndm_con
 	else if (!left && clean)
 		against = c->on ? 1 : -1;
 	if (!c->on && c->findings + against == NDM_CONTEST_FINDINGS &&
-	    v->queue_us - min(v->queue_us, c->first_us) < c->first_us / 8)
+	    v->queue_us < (u64)c->first_us + c->first_us / 8)
 		c->findings = 0;
 	else
 		ndm_contest_count(c, against);

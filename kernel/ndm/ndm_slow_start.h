@@ -22,7 +22,6 @@
 
 #define NDM_SLOW_START_SAMPLES 2	/* enough at an interval's end */
 #define NDM_SLOW_START_QUEUE_MIN_US 250
-#define NDM_SLOW_START_QUEUE_MAX_US 16000
 
 /* What ACKs do to the window between decisions. */
 enum ndm_phase {
@@ -55,7 +54,7 @@ static inline bool ndm_slow_start_queue(u32 low_rtt_us, u32 min_rtt_us)
 	return min_rtt_us &&
 	       low_rtt_us >= min_rtt_us + clamp_t(u32, min_rtt_us / 8,
 						  NDM_SLOW_START_QUEUE_MIN_US,
-						  NDM_SLOW_START_QUEUE_MAX_US);
+						  NDM_QUEUE_MAX_US);
 }
 
 /* The window at which it stops to grow. @bdp_fp: ndm_train_bdp() */
