@@ -401,7 +401,7 @@ static void losses_in_slow_start_test(struct kunit *test)
 	path_pass_times(&p, 100, 50);
 	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
 	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 100);
-	/* They may be those of the path, at most a thirty-second, and are forgotten again. */
+	/* They may be those of the path, at most a thirty-second. */
 	KUNIT_EXPECT_LE(test, p.b.own, NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC);
 	KUNIT_EXPECT_GT(test, p.b.own, (NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC) - 8);
 	p.unfilled = false;

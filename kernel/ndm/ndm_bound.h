@@ -39,11 +39,11 @@
 /* A larger share is always congestion. */
 #define NDM_BOUND_OWN_MAX (1 << (NDM_FEATURE_FRAC - 5))	/* a thirty-second */
 
-/* Round trips in which what slow start has learned fades, until a queue shows. */
-#define NDM_BOUND_UNSEEN 64
-
 /* The same in slow start below what the path holds. */
 #define NDM_BOUND_UNFILLED_MAX (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
+
+/* Round trips in which the share that slow start has seen fades, until a queue shows. */
+#define NDM_BOUND_UNSEEN 64
 
 /* The losses of slow start end so many round trips after it. */
 #define NDM_BOUND_OVERSHOOT 3

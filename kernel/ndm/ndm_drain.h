@@ -25,7 +25,10 @@
 /* The longest time without a drain. A minimum RTT is valid for 30 to 60 s. */
 #define NDM_DRAIN_US (10 * 1000 * 1000)
 
-/* The smallest queue where an eighth of the minimum RTT is more. */
+/*
+ * A queue of an eighth of the minimum RTT counts, and any as long as this: the largest threshold
+ * of HyStart++ (RFC 9406).
+ */
 #define NDM_QUEUE_MAX_US 16000
 
 /* RTTs before a drain's RTT is measured: own queue, then that of flows which join. */
@@ -65,7 +68,7 @@ static inline u32 ndm_queue_us(u32 rtt_us, u64 explained_us)
 	return rtt_us - min_t(u64, rtt_us, explained_us);
 }
 
-/* The smallest queue that is worth a drain. On a long path it is that of HyStart++ (RFC 9406). */
+/* The smallest queue that is worth a drain. */
 static inline bool ndm_is_queue(u32 queue_us, u32 min_rtt_us)
 {
 	return queue_us >= min_t(u32, min_rtt_us / 8, NDM_QUEUE_MAX_US);

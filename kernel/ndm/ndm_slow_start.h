@@ -51,10 +51,10 @@ static inline bool ndm_slow_start_few(const struct ndm_interval *interval, u32 c
 /* Whether an interval's RTTs show a queue. @min_rtt_us: 0: none yet */
 static inline bool ndm_slow_start_queue(u32 low_rtt_us, u32 min_rtt_us)
 {
-	return min_rtt_us &&
-	       low_rtt_us >= min_rtt_us + clamp_t(u32, min_rtt_us / 8,
-						  NDM_SLOW_START_QUEUE_MIN_US,
-						  NDM_QUEUE_MAX_US);
+	u32 queue_us = ndm_queue_us(low_rtt_us, min_rtt_us);
+
+	return min_rtt_us && queue_us >= NDM_SLOW_START_QUEUE_MIN_US &&
+	       ndm_is_queue(queue_us, min_rtt_us);
 }
 
 /* The window at which it stops to grow. @bdp_fp: ndm_train_bdp() */
