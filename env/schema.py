@@ -20,7 +20,7 @@ from env.checkout import KERNEL, ROOT
 # The version counts incompatible changes. Raise it, and set INPUTS_MIN to the number of inputs, when an input or output
 # changes its meaning, range or place, or goes: no model made before fits then. An input appended to FEATURES is
 # compatible: models made before go on, with weight 0 for it.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 INPUTS_MIN = 10  # inputs with which this version began; a model of this version has at least these
 HEADER = KERNEL / "ndm" / "ndm_schema.h"
 TABLES_HEADER = ROOT / "env" / "network" / "traffic" / "flow" / "tables.h"
@@ -61,7 +61,7 @@ FEATURES = (
     ),
 )
 ACTIONS = (
-    Field("cwnd_log2", -1.0, 1.0, "log2 of the factor on cwnd, 7 times as steep below -0.5 (kernel/ndm/ndm_window.h)"),
+    Field("growth", -1.0, 1.0, "log4 of the factor on the packets that a decision adds (kernel/ndm/ndm_window.h)"),
     Field("pacing", -1.0, 1.0, "log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt)"),
 )
 

@@ -189,11 +189,11 @@ class Episode:
         self._origin_us = run_origin_us(first.now_us)
         return first
 
-    def act(self, cwnd_log2: float, pacing: float) -> None:
+    def act(self, growth: float, pacing: float) -> None:
         """Send a decision, two numbers in [-1, 1]."""
         assert self.lab is not None
         self._waiting = True
-        self.lab.act(cwnd_log2, pacing)
+        self.lab.act(growth, pacing)
 
     def receive_end(self) -> None:
         """Wait for the Reply after end(). Raises LabError."""

@@ -106,8 +106,8 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
         """Take action [A]; return observation [D], reward, False, truncated and info, one interval later."""
         if not self._active:
             raise gymnasium.error.ResetNeeded("step() outside of an episode: call reset()")
-        cwnd_log2, pacing = checked_actions(action, self.action_space).tolist()
-        self.episode.act(cwnd_log2, pacing)
+        growth, pacing = checked_actions(action, self.action_space).tolist()
+        self.episode.act(growth, pacing)
         interval = self.episode.receive()
         self._active = not interval.over
         info: dict[str, Any] = dict(zip(INFO, interval.numbers(), strict=True))

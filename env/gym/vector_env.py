@@ -113,9 +113,9 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
             raise gymnasium.error.ResetNeeded("step() before the first reset(), or after an error: call reset()")
         decisions = checked_actions(actions, self.action_space).tolist()
         self._active = False
-        for n, (cwnd_log2, pacing) in enumerate(decisions):
+        for n, (growth, pacing) in enumerate(decisions):
             self._phases[n] = Phase.INTERVAL
-            self._episodes[n].act(cwnd_log2, pacing)
+            self._episodes[n].act(growth, pacing)
         self._wait()
         self._active = True
 

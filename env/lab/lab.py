@@ -263,9 +263,9 @@ class Lab(ABC):
             raise self._ended_with(error) from None
         return frame
 
-    def act(self, cwnd_log2: float, pacing: float, *, stop: bool = False) -> None:
+    def act(self, growth: float, pacing: float, *, stop: bool = False) -> None:
         """Answer the last observation. Actions in [-1, 1]; values outside are clipped."""
-        self._send(action_frame(cwnd_log2, pacing, stop))
+        self._send(action_frame(growth, pacing, stop))
 
     def fileno(self) -> int:
         """Return the channel's descriptor, for select."""

@@ -98,9 +98,9 @@ def plan_frame(plan: RolloutPlan) -> bytes:
     return _frame(schema.FRAME_PLAN, head + plan.model + plan.snapshot + plan.noise.astype("<i2").tobytes())
 
 
-def action_frame(cwnd_log2: float, pacing: float, stop: bool) -> bytes:
+def action_frame(growth: float, pacing: float, stop: bool) -> bytes:
     """Return the ACTION frame; actions outside [-1, 1] are clipped."""
-    actions = (round(min(max(action, -1.0), 1.0) * _ACTION_SCALE) for action in (cwnd_log2, pacing))
+    actions = (round(min(max(action, -1.0), 1.0) * _ACTION_SCALE) for action in (growth, pacing))
     return _ACTION_HEADER + schema.ACTION.pack(*actions, stop, False)
 
 

@@ -30,7 +30,7 @@ POINTS = 2048
 CUTS = 128
 MOST_VIOLATED = 0.8  # of each box; an export refuses a network that violates more
 
-# Each window of two to three packets grows from this cwnd_log2 on (Q14, kernel/ndm/ndm_window.h).
+# Each window of two to three packets grows from this growth on (Q14, kernel/ndm/ndm_window.h).
 SMALLEST_GROWS = -9186
 
 _FULL = tuple((field.low, field.high) for field in schema.FEATURES)
@@ -44,7 +44,7 @@ class Property:
 
     situation, action, rule: in words, the situation, what the network should ask for, and the rule of the control law
     (docs/explanation/control-law.md) for a network that asks for something else. inputs: the situation, low and high
-    of each input that it limits. at_most, at_least: of the action cwnd_log2, Q14.
+    of each input that it limits. at_most, at_least: of the action growth, Q14.
     """
 
     name: str
@@ -138,10 +138,10 @@ def require_certified(certificates: Sequence[Certificate], origin: str) -> None:
 
 
 def action_bounds(model: IntegerModel, low: Int64, high: Int64) -> tuple[Int64, Int64]:
-    """Return the least and largest cwnd_log2 (N), Q14, of cells from low (N, I + H) to high (N, I + H)."""
+    """Return the least and largest growth (N), Q14, of cells from low (N, I + H) to high (N, I + H)."""
     first = _states(model, low, high)
     last = _states(model, high, low)
-    return _cwnd_log2(model, first, last), _cwnd_log2(model, last, first)
+    return _growth(model, first, last), _growth(model, last, first)
 
 
 def _certify(model: IntegerModel, each: Property, points: int, cuts: int) -> Certificate:
@@ -189,8 +189,8 @@ def _states(model: IntegerModel, low: Int64, high: Int64) -> Int64:
     return reference.next_state(model, acc + _least_sums(model.u, low[:, INPUTS:], high[:, INPUTS:])).astype(np.int64)
 
 
-def _cwnd_log2(model: IntegerModel, low: Int64, high: Int64) -> Int64:
-    """Return the least cwnd_log2 (N) of states from low to high (N, H); with these exchanged, the largest."""
+def _growth(model: IntegerModel, low: Int64, high: Int64) -> Int64:
+    """Return the least growth (N) of states from low to high (N, H); with these exchanged, the largest."""
     return reference.outputs(model, _least_sums(model.v, low, high))[:, 0].astype(np.int64)
 
 

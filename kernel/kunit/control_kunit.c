@@ -99,11 +99,11 @@ static void control(struct sock *sk, const struct rate_sample *rs,
 }
 
 /* One interval and its decision. */
-static void round_trip(struct sock *sk, s16 cwnd_log2, s16 pacing)
+static void round_trip(struct sock *sk, s16 growth, s16 pacing)
 {
 	struct rate_sample rs = ack_packets(sk, 10);
 
-	next_actions[NDM_OUT_CWND_LOG2] = cwnd_log2;
+	next_actions[NDM_OUT_GROWTH] = growth;
 	next_actions[NDM_OUT_PACING] = pacing;
 	control(sk, &rs, decide);
 }
@@ -345,7 +345,7 @@ static void start_round(struct sock *sk, int acks, u32 rtt_us)
 	struct rate_sample rs;
 	int i;
 
-	next_actions[NDM_OUT_CWND_LOG2] = -16384;
+	next_actions[NDM_OUT_GROWTH] = -16384;
 	for (i = 1; i <= acks; i++) {
 		rs = ack_packets(sk, 1);
 		tp->tcp_mstamp -= RTT_US;
@@ -750,12 +750,12 @@ static void drain_window_test(struct kunit *test)
 }
 
 /* An interval of 100 packets with RTT samples of @rtt_us, while the smoothed RTT stays. */
-static void round_with_rtt(struct sock *sk, u32 rtt_us, s16 cwnd_log2)
+static void round_with_rtt(struct sock *sk, u32 rtt_us, s16 growth)
 {
 	struct rate_sample rs = ack_packets(sk, 100);
 
 	rs.rtt_us = rtt_us;
-	next_actions[NDM_OUT_CWND_LOG2] = cwnd_log2;
+	next_actions[NDM_OUT_GROWTH] = growth;
 	next_actions[NDM_OUT_PACING] = 0;
 	control(sk, &rs, decide);
 }
@@ -973,15 +973,15 @@ static void no_drain_in_recovery_or_unused_test(struct kunit *test)
 /* -- contest --------------------------------------------------------------- */
 
 /* The next drain. @before_us, @rtt_us: RTT until it begins and in it */
-static void next_drain(struct sock *sk, u32 before_us, u32 rtt_us, s16 cwnd_log2)
+static void next_drain(struct sock *sk, u32 before_us, u32 rtt_us, s16 growth)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	int i;
 
 	for (i = 0; i < NDM_DRAIN_SOON && !ndm->measure.drain; i++)
-		round_with_rtt(sk, before_us, cwnd_log2);
+		round_with_rtt(sk, before_us, growth);
 	while (ndm->measure.drain)
-		round_with_rtt(sk, rtt_us, cwnd_log2);
+		round_with_rtt(sk, rtt_us, growth);
 }
 
 /* Others fill the buffer: of a queue, a drain leaves 10 ms. The policy gives way. */
@@ -1293,7 +1293,7 @@ static void bound_grows_per_round_trip_test(struct kunit *test)
 	change_state(sk, TCP_CA_CWR);
 	change_state(sk, TCP_CA_Open);
 	tp->srtt_us = 100 << 3;
-	next_actions[NDM_OUT_CWND_LOG2] = 16384;
+	next_actions[NDM_OUT_GROWTH] = 16384;
 	for (i = 0; i < 20; i++) {
 		rs = ack_packets(sk, 10);
 		tp->tcp_mstamp += NDM_INTERVAL_MIN_US - RTT_US;

@@ -18,8 +18,7 @@
 #include "ndm_features.h"
 #include "ndm_window.h"
 
-/* Decisions before the first drain, to one that joins or confirms another, and with a queue. */
-#define NDM_DRAIN_FIRST 16
+/* Decisions to the first drain, to one that joins or confirms another, and with a queue. */
 #define NDM_DRAIN_SOON 8
 #define NDM_DRAIN_EVERY 64
 /* The longest time without a drain. A minimum RTT is valid for 30 to 60 s. */
@@ -58,6 +57,7 @@ struct ndm_drain_view {
 	u32 before_us;	/* of the interval before */
 	u32 min_rtt_us;
 	u64 explained_us;
+	u32 shrunk_us;	/* by which the flow's own window has shortened the RTT */
 	s16 variation;	/* rtt_variation */
 	bool contest;	/* ndm_contest.h */
 };
@@ -75,13 +75,14 @@ static inline bool ndm_is_queue(u32 queue_us, u32 min_rtt_us)
 }
 
 /*
- * Whether the RTT has fallen as in a drain of another flow. In contest the cut of a competing
+ * Whether the RTT has fallen as in a drain of another flow: more than the flow's own window,
+ * which becomes smaller as those of other flows of this law. In contest the cut of a competing
  * flow shortens it as well; the drain then waits until the queue has grown again.
  */
 static inline bool ndm_drain_joined(struct ndm_drain *d, const struct ndm_drain_view *v)
 {
 	u32 queue_us = ndm_queue_us(v->before_us, v->explained_us);
-	u32 fall_us = ndm_queue_us(v->before_us, v->rtt_us);
+	u32 fall_us = ndm_queue_us(v->before_us, (u64)v->rtt_us + v->shrunk_us);
 
 	if (!ndm_is_queue(fall_us, v->min_rtt_us))
 		return false;
@@ -118,7 +119,7 @@ static inline bool ndm_drain_due(struct ndm_drain *d, const struct ndm_drain_vie
 	if (v->variation > NDM_DRAIN_STEADY)
 		return false;
 	return joined || v->now_us - d->us >= NDM_DRAIN_US ||
-	       (!d->before_us && d->decisions >= NDM_DRAIN_FIRST) ||
+	       (!d->before_us && d->decisions >= NDM_DRAIN_SOON) ||
 	       (d->decisions >= NDM_DRAIN_EVERY && ndm_is_queue(queue_us, v->min_rtt_us));
 }
 

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#define NDM_SCHEMA_VERSION 3
+#define NDM_SCHEMA_VERSION 4
 #define NDM_INPUTS_MIN 10
 #define NDM_FEATURE_FRAC 12
 #define NDM_ACTION_FRAC 14
@@ -34,7 +34,7 @@ enum {
 };
 
 enum {
-	NDM_OUT_CWND_LOG2,	/* log2 of the factor on cwnd, 7 times as steep below -0.5 (kernel/ndm/ndm_window.h) */
+	NDM_OUT_GROWTH,	/* log4 of the factor on the packets that a decision adds (kernel/ndm/ndm_window.h) */
 	NDM_OUT_PACING,	/* log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) */
 	NDM_OUTPUTS,
 };

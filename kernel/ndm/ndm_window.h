@@ -2,12 +2,13 @@
 /*
  * The window after a decision, within [NDM_CWND_MIN, NDM_CWND_MAX]:
  *
- *	next = cwnd * 2^f(cwnd_log2) + 1 + sqrt(cwnd) / 4		packets
- *	f(a) = a from -1/2 on, below it 7 a + 3
+ *	u = queue / explained RTT
+ *	added = 12 * 4^growth * sqrt(u + 1/16)			packets
+ *	next = (cwnd + added) / (1 + u) + cwnd * max(0, 1/32 - u)
  *
- * Every negative cwnd_log2 has its own fixed-point window, as in FAST TCP (Wei et al.,
- * 2006). The square root keeps the added term effective in large windows, as in binomial
- * congestion control (Bansal and Balakrishnan, 2001).
+ * cwnd / (1 + u) is what the path holds without the queue, as in FAST TCP (Wei et al.,
+ * 2006), and what is added depends on the queue, which all flows at a bottleneck share. So
+ * flows with the same growth come to the same window, the faster the longer the queue is.
  *
  * cwnd has 8 fraction bits between decisions: otherwise a window of 4 packets would
  * lose a change of 10 %.
@@ -18,6 +19,8 @@
 #define NDM_WINDOW_H
 
 #include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
 #include <linux/types.h>
 
 #include "ndm_math.h"
@@ -27,36 +30,41 @@
 #define NDM_CWND_MIN 2
 #define NDM_CWND_MAX (1U << 23)		/* below 2^32 with its fraction bits */
 
-/* sqrt(256 w) is 16 sqrt(w), so with 8 fraction bits sqrt(w) / 4 is 4 sqrt(256 w). */
-#define NDM_CWND_ROOT 4
+#define NDM_ADDED 12			/* packets */
 
-#define NDM_ACTION_ONE (1 << 14)	/* Q14 */
+/* u has 16 fraction bits, so that its root has NDM_CWND_FRAC. */
+#define NDM_ADDED_LEAST (1 << 12)	/* 1/16 */
+#define NDM_EMPTY (1 << 11)		/* 1/32: the path has no queue */
 
-/* cwnd * 2^f(cwnd_log2), as above; both are defined at ndm_next_cwnd(). */
-static inline u64 ndm_scaled_cwnd(u32 cwnd_fp, s16 cwnd_log2)
+/* The queue over the explained RTT, 16 fraction bits, at most 2^32 - 2^13. */
+static inline u32 ndm_queue_ratio(u32 queue_us, u32 explained_us)
 {
-	s32 log2 = clamp_t(s32, cwnd_log2, -NDM_ACTION_ONE, NDM_ACTION_ONE);
-	u8 halvings = 0;
-
-	if (log2 < -NDM_ACTION_ONE / 2)
-		log2 = 7 * log2 + 3 * NDM_ACTION_ONE;
-	while (log2 < -NDM_ACTION_ONE) {
-		log2 += NDM_ACTION_ONE;
-		halvings++;
-	}
-	return (u64)cwnd_fp * ndm_exp2(log2) >> (16 + halvings);
+	return min_t(u64, div_u64((u64)queue_us << 16, max_t(u32, explained_us, 1)),
+		     U32_MAX - (1 << 13));
 }
 
 /**
  * ndm_next_cwnd - compute the window after a decision
  * @cwnd_fp: the current window, NDM_CWND_FRAC fraction bits, at most 2^31
- * @cwnd_log2: the decision, Q14
- * Return: the window with as many fraction bits, at most 2^32 + 2^18 + 2^8
+ * @queue_us: the queue of the interval
+ * @explained_us: the RTT without it
+ * @growth: the decision, Q14
+ * Return: the window with as many fraction bits, below 2^32
  */
-static inline u64 ndm_next_cwnd(u32 cwnd_fp, s16 cwnd_log2)
+static inline u64 ndm_next_cwnd(u32 cwnd_fp, u32 queue_us, u32 explained_us, s16 growth)
 {
-	return ndm_scaled_cwnd(cwnd_fp, cwnd_log2) +
-	       NDM_CWND_ROOT * int_sqrt(cwnd_fp) + NDM_CWND_ONE;
+	u32 ratio = ndm_queue_ratio(queue_us, explained_us);
+	u64 factor = ndm_exp2(growth);	/* Q16, at most 2 */
+	/* Below 12 * 2^16 * 2^2 < 2^22. */
+	u64 added_fp = NDM_ADDED * (factor * factor >> 16) *
+		       int_sqrt(ratio + NDM_ADDED_LEAST) >> 16;
+	/* Below 2^32 * 2^32, as cwnd_fp + added_fp is below 2^31 + 2^22. */
+	u64 next_fp = div64_u64((cwnd_fp + added_fp) * max_t(u32, explained_us, 1),
+				(u64)max_t(u32, explained_us, 1) + queue_us);
+
+	if (ratio < NDM_EMPTY)
+		next_fp += (u64)cwnd_fp * (NDM_EMPTY - ratio) >> 16;
+	return next_fp;
 }
 
 #endif /* NDM_WINDOW_H */

@@ -52,17 +52,17 @@ class FakeLab:
         else:
             self._ask()
 
-    def act(self, cwnd_log2: float, pacing: float, *, stop: bool = False) -> None:
+    def act(self, growth: float, pacing: float, *, stop: bool = False) -> None:
         assert self._asked, "an action that nobody asked for"
         self._asked = False
         if stop or self._decision == self.stalled_after:
             self._put(Reply({}))
             return
         if self._decision < 0:
-            assert (cwnd_log2, pacing) == (0.0, 0.0), "a decision for a flow that is over"
+            assert (growth, pacing) == (0.0, 0.0), "a decision for a flow that is over"
             self._decision = 0
         else:
-            self.actions.append((cwnd_log2, pacing))
+            self.actions.append((growth, pacing))
         self._ask()
 
     def receive(self) -> Observation | Reply:

@@ -50,10 +50,10 @@ def filled(weight: int) -> IntegerModel:
     return model
 
 
-def constant(cwnd_log2: int, pacing: int) -> IntegerModel:
+def constant(growth: int, pacing: int) -> IntegerModel:
     """Return a model with two constant outputs, Q14."""
     model = filled(0)
-    model.c[:] = cwnd_log2, pacing
+    model.c[:] = growth, pacing
     return model
 
 

@@ -33,29 +33,6 @@
 typedef bool ndm_decide_fn(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
 
-/*
- * On an empty path an action above -1/4 counts as at least 1/16. The maximum rate is one
- * that the window has had, so that the inputs of a full link without a queue are those of a
- * link that the window uses in part. A policy that holds the window there would hold it for
- * ever.
- *
- * A path is empty without a loss and a queue: with a rtt_ratio below a thirty-second (Q12), or
- * below an eighth while less is in flight than the path holds at the maximum rate. Then
- * something else, such as waiting ACKs, lengthens the RTT.
- */
-#define NDM_HESITANT (-NDM_ACTION_ONE / 4)
-#define NDM_PROBE (NDM_ACTION_ONE / 16)
-#define NDM_NO_QUEUE (1 << (NDM_FEATURE_FRAC - 5))
-#define NDM_SMALL_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
-
-static inline bool ndm_empty_path(const s16 *x)
-{
-	return !x[NDM_IN_LOSS_RATE] &&
-	       (x[NDM_IN_RTT_RATIO] < NDM_NO_QUEUE ||
-		(x[NDM_IN_RTT_RATIO] < NDM_SMALL_QUEUE &&
-		 x[NDM_IN_INFLIGHT_RATIO] < 1 << NDM_FEATURE_FRAC));
-}
-
 /* Applies a decision's pacing: the gain is NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
 static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 {
@@ -64,19 +41,26 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 
 /*
  * Applies a decision's window. A window that is not used does not grow, and shrinks only
- * on loss or a queue. @x: the inputs; @cwnd_log2: Q14 in [-1, 1].
+ * on loss or a queue. @growth: Q14 in [-1, 1].
  */
 static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
-				  const s16 *x, s16 cwnd_log2)
+				  const struct ndm_interval *interval, s16 growth)
 {
+	u32 explained_us = min_t(u64, ndm_explained_rtt_us(&ndm->measure), U32_MAX);
+	u32 queue_us = ndm_queue_us(interval->rtt_us, explained_us);
+	bool loss = interval->x[NDM_IN_LOSS_RATE];
 	u64 next;
 
-	if (cwnd_log2 > NDM_HESITANT && cwnd_log2 < NDM_PROBE && ndm_empty_path(x))
-		cwnd_log2 = NDM_PROBE;
-	next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
+	if (!interval->rtt_us)
+		return;
+	if (loss || ndm_queue_ratio(queue_us, explained_us) >= NDM_EMPTY)
+		ndm->memory->empty = 0;
+	else if (ndm->memory->empty < NDM_FASTER_EMPTY)
+		ndm->memory->empty++;
+	next = ndm_next_cwnd(ndm->cwnd_fp, queue_us, explained_us, growth);
 	if (!ndm_window_used(sk) &&
 	    (next > ndm->cwnd_fp ||
-	     (!x[NDM_IN_LOSS_RATE] && x[NDM_IN_RTT_RATIO] < NDM_SMALL_QUEUE)))
+	     (!loss && !ndm_is_queue(queue_us, ndm->measure.min_rtt_us))))
 		next = ndm->cwnd_fp;
 	ndm_set_cwnd(sk, ndm, min_t(u64, next, U32_MAX));
 }
@@ -118,6 +102,14 @@ static inline u32 ndm_drain_over(struct sock *sk, struct ndm_sock *ndm,
 	return max(ndm->cwnd_fp, c->entry_fp);
 }
 
+/* How much of an RTT the flow's own window of two decisions ago explains. */
+static inline u32 ndm_shrunk_us(const struct ndm_sock *ndm, u32 rtt_us)
+{
+	u32 older_fp = max(ndm->memory->older_fp, ndm->cwnd_fp);
+
+	return div_u64((u64)rtt_us * (older_fp - ndm->cwnd_fp), max_t(u32, older_fp, 1));
+}
+
 /*
  * Applies the policy's window, or continues a drain: during a drain the policy runs,
  * but its output is ignored. A drain begins with a decision's window. In contest the bound
@@ -138,9 +130,12 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 		.min_rtt_us = m->min_rtt_us,
 		.explained_us = ndm_explained_rtt_us(m),
 		.variation = interval->x[NDM_IN_RTT_VARIATION],
+		.shrunk_us = ndm_shrunk_us(ndm, interval->before_us),
 		.contest = ndm->memory->contest.on,
 	};
 
+	ndm->memory->older_fp = ndm->memory->last_fp;
+	ndm->memory->last_fp = ndm->cwnd_fp;
 	if (m->drain) {
 		if (m->drain == 1 || view.now_us - d->us >= NDM_DRAIN_RTTS * d->before_us)
 			m->drain--;
@@ -153,7 +148,7 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 		ndm_drain_begin(d, &view, interval->rate);
 	}
 	if (!ndm->memory->contest.on)
-		ndm_apply_cwnd(sk, ndm, interval->x, actions[NDM_OUT_CWND_LOG2]);
+		ndm_apply_cwnd(sk, ndm, interval, actions[NDM_OUT_GROWTH]);
 	else if (ndm->phase != NDM_RESTARTING)	/* slow start may have ended without a bound */
 		ndm_set_cwnd(sk, ndm, ndm->memory->bound.limit_fp ?: ndm->cwnd_fp);
 	else
@@ -178,6 +173,7 @@ static inline void ndm_begin_slow_start(struct sock *sk, struct ndm_sock *ndm)
 	ndm->measure.drain = 0;
 	ndm->phase = NDM_STARTING;
 	ndm->memory->train = (struct ndm_train) {};
+	ndm->memory->empty = 0;
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 }
 
@@ -357,8 +353,8 @@ static inline void ndm_end_interval(struct sock *sk, struct ndm_sock *ndm,
 		return;
 	}
 	if (unlikely(ndm->memory->rerouted ||
-		     (interval->faster && ndm->phase == NDM_STEADY &&
-		      !ndm->memory->bound.limit_fp)))
+		     (interval->faster && ndm->memory->empty == NDM_FASTER_EMPTY &&
+		      ndm->phase == NDM_STEADY && !ndm->memory->bound.limit_fp)))
 		ndm_begin_slow_start(sk, ndm);
 	ndm->memory->rerouted = false;
 	settled = ndm->phase == NDM_SETTLING;

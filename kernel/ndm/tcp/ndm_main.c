@@ -7,7 +7,7 @@
  *	x    = scale-free measurements of the interval	ndm_features.h
  *	h'   = tanh(W x + U h + b)				ndm_core.h
  *	y    = clamp(V h' + c, -1, 1)
- *	cwnd = cwnd * 2^f(y[0]) + 1 + sqrt(cwnd) / 4		ndm_window.h
+ *	cwnd = (cwnd + 4^y[0] * added) * RTT without queue / RTT	ndm_window.h
  *	rate = 1.25 * 2^y[1] * cwnd / srtt
  *
  * The state h starts at zero with each connection. All arithmetic is on integers:

@@ -48,10 +48,13 @@ struct ndm_memory {
 	u32 marked;	/* delivered_ce when the last mark was answered */
 	u32 sent_us;	/* when the last packet delivered before the interval was sent */
 	struct ndm_train train;	/* in slow start */
+	u32 last_fp;	/* cwnd_fp at the last decision */
+	u32 older_fp;	/* and at the one before */
 	u32 flow;	/* number of the connection, on one CPU from 1 in opening order */
 	/* used by tcp_ndm only */
 	u32 model;	/* number of the model that the recurrent state belongs to */
 	bool rerouted;	/* a drain has found the route to be at least twice as long */
+	u8 empty;	/* decisions in a row without a queue, at most NDM_FASTER_EMPTY */
 	bool overshot;	/* a loss has ended slow start in this interval */
 	struct ndm_guard guard;
 	s16 h[NDM_HIDDEN_MAX];	/* recurrent state of tcp_ndm, Q15 */

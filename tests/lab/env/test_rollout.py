@@ -39,16 +39,16 @@ WITH_SNAPSHOTS = beside(EpisodeFlow(SNAPSHOT), EpisodeFlow(LEARNER, 0.3), Episod
 SHARED = beside(EpisodeFlow(LEARNER, 0.5), EpisodeFlow(LEARNER, 0.75), EpisodeFlow("cubic", 0.2))
 
 
-def random_policy(seed: int, readout_std: float, cwnd_log2: float) -> FloatPolicy:
+def random_policy(seed: int, readout_std: float, growth: float) -> FloatPolicy:
     """Return a random policy that uses the first inputs, so that an appended input does not change it.
 
-    cwnd_log2: its action in state zero.
+    growth: its action in state zero.
     """
     rng = np.random.default_rng(seed)
     w = np.zeros((HIDDEN, len(schema.FEATURES)))
     w[:, : schema.INPUTS_MIN] = rng.normal(0, 0.25, (HIDDEN, schema.INPUTS_MIN))
     u, v = rng.normal(0, 0.17, (HIDDEN, HIDDEN)), rng.normal(0, readout_std, (2, HIDDEN))
-    return FloatPolicy(w, u, np.zeros(HIDDEN), v, np.array([cwnd_log2, 0.0]))
+    return FloatPolicy(w, u, np.zeros(HIDDEN), v, np.array([growth, 0.0]))
 
 
 WILD, MODEST = random_policy(3, 0.15, INITIAL_ACTION[0]), random_policy(4, 0.05, INITIAL_ACTION[0] - 0.05)

@@ -102,11 +102,11 @@ class Native:
         self._library.ndm_user_exp2(_pointer(x), _pointer(y), ctypes.c_uint(x.size))
         return y
 
-    def next_cwnd(self, cwnd_fp: NDArray[np.uint32], cwnd_log2: Int16) -> NDArray[np.uint64]:
+    def next_cwnd(self, cwnd_fp: NDArray[np.uint32], growth: Int16) -> NDArray[np.uint64]:
         """ndm_next_cwnd of each window and action; both arrays have the same shape."""
         y = np.empty(cwnd_fp.shape, np.uint64)
         self._library.ndm_user_next_cwnd(
-            _pointer(cwnd_fp), _pointer(cwnd_log2), _pointer(y), ctypes.c_uint(cwnd_fp.size)
+            _pointer(cwnd_fp), _pointer(growth), _pointer(y), ctypes.c_uint(cwnd_fp.size)
         )
         return y
 

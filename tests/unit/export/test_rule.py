@@ -28,7 +28,7 @@ def test_weights_are_where_their_names_say(tmp_path: Path) -> None:
 about: two units
 bias: {pacing: 0.25}
 units:
-  - {bias: 1, inputs: {rtt_ratio: -2, inflight_ratio: 3}, states: [0, 0.5], outputs: {cwnd_log2: 0.75}}
+  - {bias: 1, inputs: {rtt_ratio: -2, inflight_ratio: 3}, states: [0, 0.5], outputs: {growth: 0.75}}
   - {outputs: {pacing: -1}}
 """
     weights = {name: tensor.numpy() for name, tensor in read_rule(write(tmp_path, text)).items()}
@@ -37,7 +37,7 @@ units:
     np.testing.assert_array_equal(weights["rnn.weight_ih_l0"], expected)
     np.testing.assert_array_equal(weights["rnn.weight_hh_l0"], [[0, 0.5], [0, 0]])
     np.testing.assert_array_equal(weights["rnn.bias_ih_l0"] + weights["rnn.bias_hh_l0"], [1, 0])
-    assert [action.name for action in ACTIONS] == ["cwnd_log2", "pacing"]
+    assert [action.name for action in ACTIONS] == ["growth", "pacing"]
     np.testing.assert_array_equal(weights["readout.weight"], [[0.75, 0], [0, -1]])
     np.testing.assert_array_equal(weights["readout.bias"], [0, 0.25])
 
@@ -47,7 +47,7 @@ units:
     [
         ("units: []\nabout: none", "has 0 units; a rule has 1 to 32"),
         ("about: x\nunits: [{inputs: {rtt_ratoi: 1}}]", r"units\[0\].inputs has 'rtt_ratoi': did you mean rtt_ratio\?"),
-        ("about: x\nunits: [{outputs: {window: 1}}]", r"outputs has 'window'.*It is one of cwnd_log2, pacing"),
+        ("about: x\nunits: [{outputs: {window: 1}}]", r"outputs has 'window'.*It is one of growth, pacing"),
         ("about: x\nunits: [{}]\nbias: {queue: 1}", "bias has 'queue'"),
         ("about: x\nunits: [{states: [1, 2]}]", r"units\[0\].states has 2 numbers; it needs one per unit, 1"),
         ("about: x\nunits: [{bias: big}]", "bias is 'big'; it must be a number"),
@@ -78,7 +78,7 @@ def test_shipped_rules_pass_the_gate(name: str) -> None:
 
 
 def test_one_neuron_computes_its_formula() -> None:
-    """cwnd_log2 = 0.8 tanh(2.4 - 2.0 inflight_ratio - 7.9 loss_rate), pacing neutral."""
+    """growth = 0.8 tanh(2.4 - 2.0 inflight_ratio - 7.9 loss_rate), pacing neutral."""
     model = pipeline.build_model(find_rule("rules/one_neuron.yaml")).policy
     x = np.zeros((3, len(INPUTS)))
     x[:, INPUTS.index("inflight_ratio")] = [0.5, 1.2, 3.0]

@@ -166,7 +166,7 @@ def test_mean_actions_at_a_bound_are_counted() -> None:
     with torch.no_grad():
         ppo.policy.readout.bias.copy_(torch.tensor([1.5, 0.0]))
     metrics = ppo.update(sample([episode(50, np.random.default_rng(0))], ppo.behaviour()))
-    assert metrics["charts/at_bound_cwnd_log2"] == 1
+    assert metrics["charts/at_bound_growth"] == 1
     assert metrics["charts/at_bound_pacing"] == 0
 
 

@@ -358,7 +358,7 @@ def test_alarm_is_printed_on_the_terminal(tmp_path: Path, capsys: pytest.Capture
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("train.py: ")]
     assert len(lines) == 2
     assert lines[0].startswith(
-        "train.py: charts/std_cwnd_log2 has been 0.3, its lower limit algo.minimum_std, for 10 updates"
+        "train.py: charts/std_growth has been 0.3, its lower limit algo.minimum_std, for 10 updates"
     )
     rows = curves.read_metrics(tmp_path / "run")["alarms/minimum_pacing"].values
     assert rows.tolist() == list(range(1, 12))

@@ -61,10 +61,10 @@ void ndm_user_quarter_octave(const u32 *a, const u32 *b, s32 *y,
 		y[n] = ndm_quarter_octave(a[n], b[n]);
 }
 
-/* cwnd_fp, cwnd_log2, y (count) */
-void ndm_user_next_cwnd(const u32 *cwnd_fp, const s16 *cwnd_log2, u64 *y,
+/* cwnd_fp, growth, y (count) */
+void ndm_user_next_cwnd(const u32 *cwnd_fp, const s16 *growth, u64 *y,
 			unsigned int count)
 {
 	for (unsigned int n = 0; n < count; n++)
-		y[n] = ndm_next_cwnd(cwnd_fp[n], cwnd_log2[n]);
+		y[n] = ndm_next_cwnd(cwnd_fp[n], growth[n]);
 }

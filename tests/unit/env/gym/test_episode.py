@@ -253,7 +253,7 @@ def test_wrong_action_names_shape_and_range(wrong: Any) -> None:
     alone.reset(seed=1)
     several.reset(seed=1)
     for environment, action, shape in ((alone, wrong, r"\(2,\)"), (several, [wrong, wrong], r"\(2, 2\)")):
-        with pytest.raises(UserError, match=rf"action is .*{shape}.* cwnd_log2 from -1 to 1 and pacing from -1"):
+        with pytest.raises(UserError, match=rf"action is .*{shape}.* growth from -1 to 1 and pacing from -1"):
             environment.step(action)
     alone.step([np.inf, -3])  # clipped; and the environment goes on
     several.step([[np.inf, -3], [0, 0]])

@@ -55,11 +55,11 @@ def test_tanh_is_monotonic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cwnd_log2", "certified"),
+    ("growth", "certified"),
     [(0, (1, 1, 1)), (1, (0, 0, 1)), (ONE, (0, 0, 1)), (-9186, (1, 1, 1)), (-9187, (1, 1, 0)), (-ONE, (1, 1, 0))],
 )
-def test_constant_actions_are_decided_everywhere(cwnd_log2: int, certified: tuple[int, ...]) -> None:
-    certificates = certify(constant(cwnd_log2, 0), points=64)
+def test_constant_actions_are_decided_everywhere(growth: int, certified: tuple[int, ...]) -> None:
+    certificates = certify(constant(growth, 0), points=64)
     assert tuple(each.certified for each in certificates) == certified
     assert all(each.certified + each.violated == 1 for each in certificates)
 

@@ -34,7 +34,7 @@ def test_what_a_search_changes(tmp_path: Path, start: str, weights: str, tuned: 
 
 def test_steps_are_as_large_as_the_weights(tmp_path: Path) -> None:
     settings = parse([str(tmp_path), RULE, "--weights", "named"])
-    # loss_rate, inflight_ratio, bias, cwnd_log2; the last one is smaller than the median
+    # loss_rate, inflight_ratio, bias, growth; the last one is smaller than the median
     assert settings.steps.sum(axis=0) == pytest.approx([7.9, 2.2, 2.4, 2.2])
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from training.run_folder.alarms import AFTER, Alarms
 
 HEALTHY = {
-    "charts/std_cwnd_log2": 0.1,
+    "charts/std_growth": 0.1,
     "charts/std_pacing": 0.1,
-    "charts/at_bound_cwnd_log2": 0.1,
+    "charts/at_bound_growth": 0.1,
     "charts/at_bound_pacing": 0.49,
 }
 NO_EXPLORATION = HEALTHY | {"charts/std_pacing": 0.02}
-STUCK = HEALTHY | {"charts/at_bound_cwnd_log2": 0.93}
+STUCK = HEALTHY | {"charts/at_bound_growth": 0.93}
 
 
 def test_a_healthy_training_has_none() -> None:
@@ -34,12 +34,12 @@ def test_alarm_names_metric_value_and_remedy() -> None:
     for update in range(1, AFTER + 1):
         charts = alarms.update(STUCK)
         assert charts == {
-            "alarms/minimum_cwnd_log2": 0,
+            "alarms/minimum_growth": 0,
             "alarms/minimum_pacing": 0,
-            "alarms/bound_cwnd_log2": update,
+            "alarms/bound_growth": update,
             "alarms/bound_pacing": 0,
         }
-    assert "charts/at_bound_cwnd_log2" in alarms.warnings[0]
+    assert "charts/at_bound_growth" in alarms.warnings[0]
     assert "now 0.93" in alarms.warnings[0]
 
 
