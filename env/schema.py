@@ -61,7 +61,7 @@ FEATURES = (
     ),
 )
 ACTIONS = (
-    Field("growth", -1.0, 1.0, "log4 of the factor on the packets that a decision adds (kernel/ndm/ndm_window.h)"),
+    Field("growth", -1.0, 1.0, "log2 of the factor on the packets that a decision adds (kernel/ndm/ndm_window.h)"),
     Field("pacing", -1.0, 1.0, "log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt)"),
 )
 

@@ -73,7 +73,7 @@
  */
 #define NDM_FASTER_STEP 20
 #define NDM_FASTER_AFTER 8	/* at most 16: the bits of loss_ring */
-#define NDM_FASTER_EMPTY 3	/* decisions in a row without a queue */
+#define NDM_FASTER_EMPTY 2	/* decisions in a row without a queue */
 
 /* Packets per microsecond have this many fraction bits, as in BBR. */
 #define NDM_RATE_FRAC 24

@@ -34,7 +34,7 @@ enum {
 };
 
 enum {
-	NDM_OUT_GROWTH,	/* log4 of the factor on the packets that a decision adds (kernel/ndm/ndm_window.h) */
+	NDM_OUT_GROWTH,	/* log2 of the factor on the packets that a decision adds (kernel/ndm/ndm_window.h) */
 	NDM_OUT_PACING,	/* log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) */
 	NDM_OUTPUTS,
 };

@@ -3,7 +3,7 @@
  * The window after a decision, within [NDM_CWND_MIN, NDM_CWND_MAX]:
  *
  *	u = queue / explained RTT
- *	added = 12 * 4^growth * sqrt(u + 1/16)			packets
+ *	added = 12 * 2^growth * sqrt(u + 1/16)			packets
  *	next = (cwnd + added) / (1 + u) + cwnd * max(0, 1/32 - u)
  *
  * cwnd / (1 + u) is what the path holds without the queue, as in FAST TCP (Wei et al.,
@@ -54,11 +54,10 @@ static inline u32 ndm_queue_ratio(u32 queue_us, u32 explained_us)
 static inline u64 ndm_next_cwnd(u32 cwnd_fp, u32 queue_us, u32 explained_us, s16 growth)
 {
 	u32 ratio = ndm_queue_ratio(queue_us, explained_us);
-	u64 factor = ndm_exp2(growth);	/* Q16, at most 2 */
-	/* Below 12 * 2^16 * 2^2 < 2^22. */
-	u64 added_fp = NDM_ADDED * (factor * factor >> 16) *
+	/* At most 12 * 2^16 * 2 < 2^21. */
+	u64 added_fp = (u64)NDM_ADDED * ndm_exp2(growth) *
 		       int_sqrt(ratio + NDM_ADDED_LEAST) >> 16;
-	/* Below 2^32 * 2^32, as cwnd_fp + added_fp is below 2^31 + 2^22. */
+	/* Below 2^32 * 2^32, as cwnd_fp + added_fp is below 2^31 + 2^21. */
 	u64 next_fp = div64_u64((cwnd_fp + added_fp) * max_t(u32, explained_us, 1),
 				(u64)max_t(u32, explained_us, 1) + queue_us);
 

@@ -40,6 +40,19 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 }
 
 /*
+ * The queue that the window answers to. Where an RTT varies by more than a quarter, twice its
+ * deviation is no queue.
+ */
+static inline u32 ndm_steady_queue_us(const struct ndm_interval *interval, u32 explained_us)
+{
+	u32 variation = interval->x[NDM_IN_RTT_VARIATION];
+	u64 noise_us = variation > 2 * NDM_DRAIN_STEADY ?
+		       (u64)interval->rtt_us * variation >> (NDM_FEATURE_FRAC - 1) : 0;
+
+	return ndm_queue_us(interval->rtt_us, explained_us + noise_us);
+}
+
+/*
  * Applies a decision's window. A window that is not used does not grow, and shrinks only
  * on loss or a queue. @growth: Q14 in [-1, 1].
  */
@@ -47,7 +60,7 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				  const struct ndm_interval *interval, s16 growth)
 {
 	u32 explained_us = min_t(u64, ndm_explained_rtt_us(&ndm->measure), U32_MAX);
-	u32 queue_us = ndm_queue_us(interval->rtt_us, explained_us);
+	u32 queue_us = ndm_steady_queue_us(interval, explained_us);
 	bool loss = interval->x[NDM_IN_LOSS_RATE];
 	u64 next;
 
@@ -102,12 +115,15 @@ static inline u32 ndm_drain_over(struct sock *sk, struct ndm_sock *ndm,
 	return max(ndm->cwnd_fp, c->entry_fp);
 }
 
-/* How much of an RTT the flow's own window of two decisions ago explains. */
+/*
+ * What a window that has become smaller since the decision before the last explains of a fall
+ * of the RTT: at most as much, and half of it is meant, because one of two decisions has shown.
+ */
 static inline u32 ndm_shrunk_us(const struct ndm_sock *ndm, u32 rtt_us)
 {
 	u32 older_fp = max(ndm->memory->older_fp, ndm->cwnd_fp);
 
-	return div_u64((u64)rtt_us * (older_fp - ndm->cwnd_fp), max_t(u32, older_fp, 1));
+	return div_u64((u64)rtt_us * (older_fp - ndm->cwnd_fp), max_t(u32, older_fp, 1)) / 2;
 }
 
 /*
