@@ -15,7 +15,6 @@
 #include "ndm/ndm_contest.h"
 #include "ndm/ndm_drain.h"
 #include "ndm/ndm_features.h"
-#include "ndm/ndm_guard.h"
 #include "ndm/ndm_slow_start.h"
 #include "ndm/ndm_train.h"
 #include "ndm/ndm_window.h"
@@ -53,7 +52,6 @@ struct ndm_memory {
 	u32 model;	/* number of the model that the recurrent state belongs to */
 	bool rerouted;	/* a drain has found the route to be at least twice as long */
 	bool overshot;	/* a loss has ended slow start in this interval */
-	struct ndm_guard guard;
 	s16 h[NDM_HIDDEN_MAX];	/* recurrent state of tcp_ndm, Q15 */
 };
 
