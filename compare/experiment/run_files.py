@@ -59,6 +59,7 @@ def check(files: Mapping[str, bytes]) -> tuple[dict[str, Any], list[str]]:
 def unpack(files: Mapping[str, bytes]) -> RunResult:
     """Return the lab's result; raises UserError as check() does."""
     plain, names = check(files)
+    plain.pop("guard", None)  # an older run may have it: how often a guard acted, which NDM no longer has
     try:
         result = RunResult.from_dict(plain)
     except (KeyError, TypeError) as error:

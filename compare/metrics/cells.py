@@ -15,7 +15,7 @@ from compare.metrics.distribution import Distribution
 from compare.metrics.flow_metrics import METRICS, flow_metrics, goodput_mbps
 from compare.metrics.group_metrics import Group, find_groups, group_metrics
 from compare.metrics.metric import Metric
-from compare.metrics.network_metrics import GUARD, network_metrics
+from compare.metrics.network_metrics import network_metrics
 from compare.metrics.sharing import sharing_metrics
 from env.errors import UserError
 from env.lab import FlowResult, RunResult
@@ -102,8 +102,6 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         run_metrics = group_metrics(flows, cell.under_test, by_client=by_client)
         run_metrics |= _network_metrics(result, cell)
         run_metrics |= sharing_metrics(flows, cell.scenario)
-        if run.scheme.runs_ndm:
-            run_metrics[GUARD] = float(sum(result.guard.values()))
     except (KeyError, IndexError, ValueError) as error:
         raise UserError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:

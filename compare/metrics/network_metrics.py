@@ -38,7 +38,6 @@ DROPPED = Metric("dropped", "packets", "Dropped", -1, "packets dropped by the bo
 MARKED = Metric("marked", "packets", "Marked", 0, "packets marked by the bottleneck's queue (ECN)")
 POLICED = Metric("policed", "packets", "Policed", -1, "packets dropped by the policer")
 LOST = Metric("lost", "packets", "Lost", 0, "packets lost by the link (netem)")
-GUARD = Metric("guard", "count", "Guard", -1, "times that NDM's guard took a connection from its policy; NDM only")
 PERCENTILES = (50, 95, 99)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from compare.statistics.numbers import counted, interval
 from compare.statistics.verdict import Verdict
-from compare.targets.tables import Guarded, TargetTable
+from compare.targets.tables import TargetTable
 
 Verdicts = dict[str, Verdict]  # by target.requirement
 
@@ -15,20 +14,17 @@ Verdicts = dict[str, Verdict]  # by target.requirement
 def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[str]:
     """Return the lines that sum up all targets.
 
-    The guard's interventions; the requirements that each scheme meets, then those that each recipe meets; what was not
-    measured counts as not met. Then the joint scores.
+    The requirements that each scheme meets, then those that each recipe meets; what was not measured counts as not met.
+    Then the joint scores.
     """
     met: dict[str, Verdicts] = {scheme: {} for scheme in schemes}
-    guarded: dict[str, list[Guarded]] = {scheme: [] for scheme in schemes}
     of_recipes: dict[str, Verdicts] = {}
     for table in tables:
         for scheme in (scheme.name for scheme in table.schemes if scheme.name in met):
             met[scheme] |= _named(table, table.verdicts(scheme))
-            guarded[scheme].append(table.guarded(scheme))
         for name, verdicts in table.recipe_verdicts().items():
             of_recipes.setdefault(f"the recipe {name}", {}).update(_named(table, verdicts))
-    lines = [_guard(scheme, of_one) for scheme, of_one in guarded.items() if any(one.runs for one in of_one)]
-    lines += [_met(name, verdicts) for name, verdicts in (met | of_recipes).items()]
+    lines = [_met(name, verdicts) for name, verdicts in (met | of_recipes).items()]
     for table in (table for table in tables if table.target.scored):
         texts = [f"{scheme.name} {score.mean:.3f} ({interval(score)})" for scheme, score in table.scores()]
         lines.append(f"joint score: {', '.join(texts)}")
@@ -46,10 +42,3 @@ def _met(name: str, verdicts: Verdicts) -> str:
     if unmeasured:
         text += f" ({counted(len(unmeasured), 'requirement')} not measured: {', '.join(unmeasured)})"
     return text
-
-
-def _guard(scheme: str, of_targets: Sequence[Guarded]) -> str:
-    runs = sum(one.runs for one in of_targets)
-    taken = sum((Counter(one.by_scenario) for one in of_targets), Counter[str]())  # two targets may have a scenario
-    text = f"guard of {scheme}: it took a connection from the policy in {taken.total()} of {counted(runs, 'run')}"
-    return text + (f": {', '.join(f'{scenario} ({number})' for scenario, number in taken.items())}" if taken else "")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from compare.metrics.cells import Cell
 from compare.statistics.estimates import Estimate, estimate
 from compare.statistics.numbers import csv_text
 from compare.statistics.verdict import Verdict
@@ -37,30 +36,11 @@ class Decision:
     text: str
 
 
-@dataclass(frozen=True)
-class Guarded:
-    """The runs in which the guard took a connection from its policy. by_scenario: their number, where there are any.
-
-    runs: number of all runs that count this; 0 for a scheme without a guard.
-    """
-
-    runs: int
-    by_scenario: Mapping[str, int]
-
-    @classmethod
-    def of(cls, cells: Sequence[Cell]) -> Guarded:
-        """Count the runs of these cells."""
-        counts = {cell.scenario.name: cell.values.get("guard", []) for cell in cells}
-        taken = {name: sum(count > 0 for count in of_runs) for name, of_runs in counts.items()}
-        return cls(sum(map(len, counts.values())), {name: number for name, number in taken.items() if number})
-
-
 class TargetTable:
     """The judgements of a target for every scheme that competes."""
 
     def __init__(self, target: Target, evidence: Evidence) -> None:
         self.target = target
-        self._guarded = {scheme.name: Guarded.of(evidence.cells([scheme.name])) for scheme in evidence.schemes}
         self.schemes: list[Scheme] = evidence.schemes
         self._judged = {
             (requirement.name, scheme.name): requirement.judge(evidence, scheme.name)
@@ -108,10 +88,6 @@ class TargetTable:
             }
             for name, judged in self.recipes.items()
         }
-
-    def guarded(self, scheme: str) -> Guarded:
-        """Return in how many runs the guard took a connection of a scheme from its policy."""
-        return self._guarded[scheme]
 
     def detailed(self) -> list[Scheme]:
         """Return the schemes with a table of every scenario: the models, or else the first scheme."""

@@ -106,16 +106,14 @@ class RunResult:
     """The result of a run.
 
     ports: of the bottleneck's queues. queue: the samples of the ports. Both are empty without sample_ms. pulse: whether
-    a guest in real time kept up (env/lab/pulse). guard: the interventions of NDM's guard by reason (starving),
-    without zeros. trace: the lines of ndm_decision; empty without trace. environment: kernel, modules, qdiscs
-    and sysctls; empty without describe.
+    a guest in real time kept up (env/lab/pulse). trace: the lines of ndm_decision; empty without trace. environment:
+    kernel, modules, qdiscs and sysctls; empty without describe.
     """
 
     duration_s: float
     flows: list[FlowResult]
     ports: list[PortCounts] = field(default_factory=list)
     pulse: dict[str, float] = field(default_factory=dict)
-    guard: dict[str, int] = field(default_factory=dict)
     trace: list[str] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
     queue: Table = field(default_factory=Table)

@@ -83,7 +83,7 @@ PROPERTIES = (
         "empty_path",
         "the RTT is below 1.1 times the minimum, without a loss beyond that share",
         "growth from two packets",
-        "guard: slow start begins again, once the path has carried four times as much",
+        "window: no action holds it on an empty path",
         {"rtt_ratio": (0.0, 0.1), "loss_rate": (0.0, 0.0)},
         at_least=SMALLEST_GROWS,
     ),

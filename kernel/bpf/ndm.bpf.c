@@ -136,7 +136,7 @@ static inline void ndm_run_policy(struct ndm_flow *flow)
 		ndm_bpf_many_units(&model->network, flow);
 }
 
-static inline void ndm_report(struct sock *sk, const struct ndm_flow *flow, u32 kind, u32 decision)
+static inline void ndm_report(struct sock *sk, const struct ndm_flow *flow, u32 decision)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ndm_bpf_event *event;
@@ -146,7 +146,6 @@ static inline void ndm_report(struct sock *sk, const struct ndm_flow *flow, u32 
 	event = bpf_ringbuf_reserve(&ndm_events, sizeof(*event), 0);
 	if (!event)
 		return;
-	event->kind = kind;
 	event->flow = flow->sock.memory->flow;
 	event->decision = decision;
 	event->cwnd = tcp_snd_cwnd(tp);
@@ -164,11 +163,7 @@ static inline bool ndm_bpf_decide(struct sock *sk, struct ndm_sock *ndm, u32 dec
 
 	ndm_run_policy(flow);
 	NDM_COUNT(decisions);
-	ndm_report(sk, flow, NDM_BPF_DECISION, decision);
-	if (unlikely(ndm_guard_judge(sk, ndm, interval))) {
-		NDM_COUNT(starved);
-		ndm_report(sk, flow, NDM_BPF_GUARD, decision);
-	}
+	ndm_report(sk, flow, decision);
 	return true;
 }
 

@@ -30,15 +30,11 @@ struct ndm_bpf_model {
 struct ndm_bpf_counters {
 	__u64 connections;	/* opened */
 	__u64 decisions;
-	__u64 starved;		/* connections that the guard has taken from their policy */
 	__u64 without_state;	/* connections that run Reno, as there was no memory for a state */
 };
 
-enum ndm_bpf_kind { NDM_BPF_DECISION, NDM_BPF_GUARD };
-
-/* An entry of the ring buffer ndm_events, as of the module's tracepoints. */
+/* An entry of the ring buffer ndm_events, as of the module's tracepoint. */
 struct ndm_bpf_event {
-	__u32 kind;	/* enum ndm_bpf_kind; the guard's have x and action of the last decision */
 	__u32 flow;
 	__u32 decision;
 	__u32 cwnd;

@@ -226,7 +226,6 @@ static void read_counters(struct ndm_bpf_counters *sum)
 	for (cpu = 0; cpu < cpus; cpu++) {
 		sum->connections += each[cpu].connections;
 		sum->decisions += each[cpu].decisions;
-		sum->starved += each[cpu].starved;
 		sum->without_state += each[cpu].without_state;
 	}
 	free(each);
@@ -336,11 +335,6 @@ static int print_event(void *context, void *data, size_t size)
 	(void)context;
 	if (discarding || size < sizeof(*event))
 		return 0;
-	if (event->kind == NDM_BPF_GUARD) {
-		printf("ndm_guard: flow=%u cwnd=%u srtt_us=%u ca=%s\n", event->flow, event->cwnd,
-		       event->srtt_us, traced);
-		return 0;
-	}
 	printf("ndm_decision: flow=%u decision=%u x=", event->flow, event->decision);
 	for (i = 0; i < NDM_INPUTS; i++)
 		printf("%s%d", i ? "," : "", event->x[i]);

@@ -105,7 +105,6 @@ static int module_slots(struct slot *slots, int most)
 		slots[i].counts_connections = false;
 		memset(&slots[i].counters, 0, sizeof(slots[i].counters));
 		slots[i].counters.decisions = read_number(name, "counters/decisions");
-		slots[i].counters.starved = read_number(name, "counters/guard_starving");
 		slots[i].counters.without_state = read_number(name, "counters/without_state");
 	}
 	return i;

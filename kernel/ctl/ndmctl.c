@@ -22,7 +22,7 @@ static const char usage[] =
 	"  load [OBJECT]      load NDM as a BPF program (default: " NDM_OBJECT ")\n"
 	"  load --module      load the module tcp_ndm\n"
 	"  unload             unload what is loaded; open BPF connections keep it to their end\n"
-	"  status [--json]    congestion controls, their models, decisions and interventions of the guard\n"
+	"  status [--json]    congestion controls, their models and decisions\n"
 	"  models             the installed models\n"
 	"  use MODEL [NAME]   another model, for open connections too: a file, an installed one,\n"
 	"                     or builtin; NAME: the congestion control (default: ndm), which\n"
@@ -134,9 +134,9 @@ static void print_json(const struct way *way, const struct slot *slots, int coun
 	for (i = 0; i < count; i++) {
 		printf("%s{\"name\": \"%s\", \"model\": ", i ? ", " : "", slots[i].name);
 		print_json_text(slots[i].model);
-		printf(", \"policy_sha256\": \"%s\", \"swaps\": %u, \"decisions\": %llu, \"guard_starving\": %llu, \"without_state\": %llu",
+		printf(", \"policy_sha256\": \"%s\", \"swaps\": %u, \"decisions\": %llu, \"without_state\": %llu",
 		       slots[i].sha256, slots[i].swaps, slots[i].counters.decisions,
-		       slots[i].counters.starved, slots[i].counters.without_state);
+		       slots[i].counters.without_state);
 		if (slots[i].counts_connections)
 			printf(", \"opened\": %llu", slots[i].counters.connections);
 		printf("}");
@@ -149,12 +149,11 @@ static void print_status(const struct way *way, const struct slot *slots, int co
 	int i;
 
 	printf("NDM is loaded as %s\n\n", way == &bpf_way ? "a BPF program" : "the module tcp_ndm");
-	printf("%-15s  %-20s  %-12s  %6s  %12s  %s\n", "name", "model", "policy", "swaps",
-	       "decisions", "taken by the guard");
+	printf("%-15s  %-20s  %-12s  %6s  %12s\n", "name", "model", "policy", "swaps",
+	       "decisions");
 	for (i = 0; i < count; i++)
-		printf("%-15s  %-20s  %-12.12s  %6u  %12llu  %llu\n", slots[i].name, slots[i].model,
-		       slots[i].sha256, slots[i].swaps, slots[i].counters.decisions,
-		       slots[i].counters.starved);
+		printf("%-15s  %-20s  %-12.12s  %6u  %12llu\n", slots[i].name, slots[i].model,
+		       slots[i].sha256, slots[i].swaps, slots[i].counters.decisions);
 }
 
 static void status(int count, char **arguments)

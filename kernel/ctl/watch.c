@@ -119,13 +119,13 @@ static void print_table(struct moment *now, const struct moment *before)
 
 	if (isatty(STDOUT_FILENO))
 		fputs("\033[H\033[J", stdout);
-	printf("%-15s  %-20s  %11s  %11s  %8s  %8s  %s\n", "name", "model", "connections",
-	       "decisions/s", "Mbit/s", "RTT, ms", "taken by the guard");
+	printf("%-15s  %-20s  %11s  %11s  %8s  %8s\n", "name", "model", "connections",
+	       "decisions/s", "Mbit/s", "RTT, ms");
 	for (i = 0; i < now->slot_count; i++) {
 		sums = sum(now, before, i);
-		printf("%-15s  %-20s  %11d  %11.0f  %8.1f  %8.1f  %llu (path left unused)\n",
-		       now->slots[i].name, now->slots[i].model, sums.connections,
-		       sums.decisions_s, sums.mbps, sums.rtt_ms, now->slots[i].counters.starved);
+		printf("%-15s  %-20s  %11d  %11.0f  %8.1f  %8.1f\n", now->slots[i].name,
+		       now->slots[i].model, sums.connections, sums.decisions_s, sums.mbps,
+		       sums.rtt_ms);
 	}
 	qsort(now->list, now->count, sizeof(*now->list), by_rate);
 	printf("\n%-48s  %-15s  %8s  %8s  %8s  %6s  %s\n", "connection", "name", "Mbit/s", "RTT, ms",
@@ -150,9 +150,8 @@ static void print_line(const struct moment *now, const struct moment *before)
 		sums = sum(now, before, i);
 		printf("%s{\"name\": \"%s\", \"model\": ", i ? ", " : "", now->slots[i].name);
 		print_json_text(now->slots[i].model);
-		printf(", \"connections\": %d, \"decisions_per_s\": %.1f, \"mbps\": %.3f, \"rtt_ms\": %.3f, \"guard_starving\": %llu}",
-		       sums.connections, sums.decisions_s, sums.mbps, sums.rtt_ms,
-		       now->slots[i].counters.starved);
+		printf(", \"connections\": %d, \"decisions_per_s\": %.1f, \"mbps\": %.3f, \"rtt_ms\": %.3f}",
+		       sums.connections, sums.decisions_s, sums.mbps, sums.rtt_ms);
 	}
 	printf("], \"connections\": [");
 	for (i = 0; i < now->count; i++)

@@ -130,8 +130,7 @@ static void check_decision(const struct ndm_bpf_event *event)
 void bpf_ringbuf_submit(void *data, u64 flags)
 {
 	REQUIRE(data == reserved && !flags && reserved->flow == ndm_connections);
-	if (reserved->kind == NDM_BPF_DECISION)
-		check_decision(reserved);
+	check_decision(reserved);
 	free(reserved);
 	reserved = NULL;
 }
@@ -278,9 +277,7 @@ static void check_flow(void)
 	REQUIRE(ndm->cwnd_fp <= CWND_FP_MAX);
 	REQUIRE(ndm->given_cwnd <= NDM_CWND_MAX && ndm->phase <= NDM_RESTARTING);
 	REQUIRE(ndm->measure.drain <= 2);
-	REQUIRE(memory->contest.distrust <= NDM_CONTEST_DISTRUST);
-	REQUIRE(memory->contest.findings <
-		NDM_CONTEST_FINDINGS << (memory->contest.on ? memory->contest.distrust : 0));
+	REQUIRE(memory->contest.findings < NDM_CONTEST_FINDINGS);
 	REQUIRE(memory->bound.own <= NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC);
 	REQUIRE(memory->spurious <= s.tp.total_retrans);
 	REQUIRE(sk->sk_pacing_rate <= sk->sk_max_pacing_rate);
@@ -361,7 +358,6 @@ static void acknowledge(const struct event *event, u32 us, u32 delivered)
 		.is_ack_delayed = FLAG(5),
 	};
 	u64 decided = counters.decisions;
-	u64 starved = counters.starved;
 
 	s.tp.delivered += delivered;
 	s.tp.tcp_mstamp += us;
@@ -373,9 +369,7 @@ static void acknowledge(const struct event *event, u32 us, u32 delivered)
 	else
 		call(ndm_cong_control, 0, (uintptr_t)&rs);
 	decided = counters.decisions - decided;
-	starved = counters.starved - starved;
-	REQUIRE(starved <= decided && decided <= !!s.flow);
-	REQUIRE(!starved || s.flow->sock.memory->contest.on);
+	REQUIRE(decided <= !!s.flow);
 	if (!decided)
 		return;
 	check_window();
@@ -538,7 +532,7 @@ static void contest(const struct event *event)
 	struct ndm_memory *memory = s.flow->sock.memory;
 
 	if (FLAG(0)) {
-		ndm_contest_distrust(&memory->contest);
+		ndm_contest_set(&memory->contest, true);
 		ndm_bound_lift(&memory->bound);
 	} else {
 		ndm_contest_count(&memory->contest, FLAG(1) ? 1 : -1);

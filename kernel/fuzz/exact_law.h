@@ -12,7 +12,6 @@
 #include "ndm/ndm_bound.h"
 #include "ndm/ndm_contest.h"
 #include "ndm/ndm_drain.h"
-#include "ndm/ndm_guard.h"
 #include "ndm/ndm_slow_start.h"
 #include "require.h"
 
@@ -192,8 +191,7 @@ static void check_drain_kept(const struct ndm_drain *d, u32 rtt_us)
 /* What the drains of a connection have found. */
 struct exact_contest {
 	u64 entry_fp, first_us, queue_us;
-	u32 findings, most;	/* the mode changes at most */
-	u32 distrust;
+	u32 findings;
 	bool on;
 };
 
@@ -211,7 +209,6 @@ static void exact_mode(struct exact_contest *c, bool on)
 {
 	c->on = on;
 	c->findings = 0;
-	c->most = on ? 4 << c->distrust : 4;
 }
 
 static void exact_judge(struct exact_contest *c, const struct ndm_contest_view *v)
@@ -233,24 +230,16 @@ static void exact_judge(struct exact_contest *c, const struct ndm_contest_view *
 	if (!c->on && c->findings == 4 &&
 	    c->queue_us < c->first_us + c->first_us / 8)
 		c->findings = 0;
-	if (c->findings == c->most)
+	if (c->findings == 4)
 		exact_mode(c, !c->on);
-}
-
-/* The guard: 16 findings end the contest, then 32, at most 128. */
-static void exact_distrust(struct exact_contest *c)
-{
-	c->distrust = c->distrust < 2 ? 2 : c->distrust < 5 ? c->distrust + 1 : 5;
-	exact_mode(c, true);
 }
 
 static void check_contest(const struct ndm_contest *c, const struct exact_contest *exact)
 {
-	REQUIRE(c->on == exact->on && c->distrust == exact->distrust);
-	REQUIRE(c->findings == exact->findings && c->findings < exact->most);
+	REQUIRE(c->on == exact->on);
+	REQUIRE(c->findings == exact->findings && c->findings < 4);
 	REQUIRE(c->queue_us == exact->queue_us && c->entry_fp == exact->entry_fp);
 	REQUIRE(c->first_us == exact->first_us);
-	REQUIRE(exact->most <= 128);
 }
 
 /* -- ndm_bound.h -------------------------------------------------------------- */

@@ -3,18 +3,17 @@
  * libFuzzer on the control law's pure headers, with ASan and UBSan: `make fuzz`.
  *
  * The input is a flow's events: decisions, round trips under the bound, marks, undone
- * losses, intervals under the guard, packet trains, the signs of slow start, drains and what
- * they find. All numbers are arbitrary, within the limits that the headers state. Windows
- * follow each other as in ndm_control.h. exact_law.h checks the stateless functions; the state
- * of bound, guard, contest, trains and phases is compared with what follows from the flow's
- * history.
+ * losses, packet trains, the signs of slow start, drains and what they find. All numbers are
+ * arbitrary, within the limits that the headers state. Windows follow each other as in
+ * ndm_control.h. exact_law.h checks the stateless functions; the state of bound, contest, trains
+ * and phases is compared with what follows from the flow's history.
  */
 #include "exact_law.h"
 #include "input.h"
 
 /* A new kind changes the meaning of the corpus: merge it again (kernel/fuzz/Makefile). */
 enum event_kind {
-	DECISION, WINDOW, ROUND, FOLLOW, MARK, UNDO, GUARD, ACK, INTERVAL, DRAIN, FINDING, CLOCK,
+	DECISION, WINDOW, ROUND, FOLLOW, MARK, UNDO, ACK, INTERVAL, DRAIN, FINDING, CLOCK,
 	EVENT_KINDS
 };
 
@@ -25,14 +24,6 @@ struct event {
 } __attribute__((packed));
 
 #define FLAG(n) (event->flags >> (n) & 1)
-
-/* What the guard has been shown since its horizon began, and since the policy decides. */
-struct exact_guard {
-	struct ndm_guard_view first;
-	u32 best_rate, largest_rate;
-	u32 decisions, empty, strikes;
-	u32 policy;	/* decisions of the policy in a row */
-};
 
 /* The trains of an interval. */
 struct exact_trains {
@@ -51,8 +42,6 @@ struct flow {
 	struct ndm_drain drain;
 	struct ndm_contest contest;
 	struct exact_contest exact_contest;
-	struct ndm_guard guard;
-	struct exact_guard exact;
 	struct ndm_train train;
 	struct exact_trains trains, last_trains;
 	u32 acked[3];	/* the end of the last train: now_us, sent_us, delivered */
@@ -270,89 +259,6 @@ static void undo(struct flow *f, const struct event *event)
 		f->since_cut = NDM_BOUND_ROUNDS;
 	f->before_fp = 0;
 	set_cwnd(f, max(f->cwnd_fp, before_fp));
-}
-
-/* -- the guard ---------------------------------------------------------------- */
-
-static void begin_horizon(struct exact_guard *g, const struct ndm_guard_view *view)
-{
-	g->first = *view;
-	g->decisions = 0;
-	g->empty = 0;
-}
-
-static void exact_carried(struct exact_guard *g, const struct ndm_guard_view *view)
-{
-	__int128 rtt_us = min_t(u64, view->explained_us, NDM_RTT_MAX_US);
-	bool slower = view->rtt_us > 2 * view->explained_us &&
-		      ((view->cwnd_fp + (__int128)1) << 17) > rtt_us * g->best_rate;
-
-	g->largest_rate = max(g->largest_rate, view->rate);
-	if (view->rate > g->best_rate || slower)
-		g->best_rate = view->rate;
-}
-
-static bool exact_check(struct exact_guard *g, const struct ndm_guard_view *view)
-{
-	u32 lost, delivered, us;
-	bool starving;
-
-	g->policy++;
-	if (!g->first.cwnd_fp)
-		begin_horizon(g, view);
-	g->empty += view->used && view->rtt_us && 16ULL * view->rtt_us <= 17 * view->explained_us;
-	if (++g->decisions < NDM_GUARD_HORIZON)
-		return false;
-	lost = view->lost - g->first.lost;
-	delivered = view->delivered - g->first.delivered;
-	us = view->now_us - g->first.now_us;
-	starving = (!lost || lost >> 31) && g->empty >= NDM_GUARD_MOST &&
-		   4ULL * view->cwnd_fp <= 5ULL * g->first.cwnd_fp &&
-		   (__int128)delivered << NDM_RATE_FRAC <
-			(__int128)(g->best_rate / 4) * (us ? us : 1);
-	g->strikes = starving ? g->strikes + 1 : 0;
-	g->best_rate = (15ULL * g->best_rate + 15) / 16;
-	begin_horizon(g, view);
-	if (g->strikes < NDM_GUARD_STRIKES)
-		return false;
-	/* Two horizons of 32 decisions. */
-	REQUIRE(g->policy >= 64);
-	g->strikes = 0;
-	g->policy = 0;
-	g->first.cwnd_fp = 0;
-	return true;
-}
-
-static void judge(struct flow *f, const struct event *event)
-{
-	u64 explained_us = (u64)any(event->d) << FLAG(0);
-	/* At the longest RTT without a queue, which few inputs meet. */
-	u64 rtt_us = explained_us + explained_us / 16 + FLAG(1);
-	struct ndm_guard_view view = {
-		.cwnd_fp = f->cwnd_fp,
-		.rate = any(event->c),
-		.rtt_us = FLAG(2) ? any(event->b) : min_t(u64, rtt_us, U32_MAX),
-		.explained_us = explained_us,
-		.used = !FLAG(3),
-	};
-	bool acts;
-
-	pass(f, any(event->a), any(event->b), FLAG(4) - FLAG(5));
-	view.now_us = f->now_us;
-	view.lost = f->lost;
-	view.delivered = f->delivered;
-	ndm_guard_carried(&f->guard, &view);
-	exact_carried(&f->exact, &view);
-	acts = exact_check(&f->exact, &view);
-	REQUIRE(ndm_guard_check(&f->guard, &view) == acts);
-	/* The connection is in contest from now on. */
-	if (acts) {
-		ndm_contest_distrust(&f->contest);
-		exact_distrust(&f->exact_contest);
-		ndm_bound_lift(&f->bound);
-	}
-	REQUIRE(f->guard.best_rate == f->exact.best_rate);
-	REQUIRE(f->guard.best_rate <= f->exact.largest_rate);
 }
 
 /* -- slow start --------------------------------------------------------------- */
@@ -574,9 +480,6 @@ static void happen(struct flow *f, const struct event *event)
 	case UNDO:
 		undo(f, event);
 		break;
-	case GUARD:
-		judge(f, event);
-		break;
 	case ACK:
 		acknowledge(f, event);
 		break;
@@ -605,7 +508,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		.cwnd_fp = 10 << NDM_CWND_FRAC,
 		.phase = NDM_STARTING,
 		.since_cut = NDM_BOUND_ROUNDS,
-		.exact_contest.most = NDM_CONTEST_FINDINGS,
 	};
 	struct input in = { data, size };
 	struct event event;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bound and the guard on simulated paths: round trips of RTT_US in which a share of the
+ * The bound on simulated paths: round trips of RTT_US in which a share of the
  * packets is lost. What exceeds the packets that a path holds makes a queue.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
 
 #include "ndm/ndm_bound.h"
-#include "ndm/ndm_guard.h"
 
 #define RTT_US 40000
 #define FP(packets) ((packets) << NDM_CWND_FRAC)
@@ -829,156 +828,7 @@ static struct kunit_suite bound_suite = {
 	.test_cases = bound_cases,
 };
 
-/* -- the guard --------------------------------------------------------------- */
+kunit_test_suite(bound_suite);
 
-/* A horizon, repeated. The window goes in even steps from first to last. */
-struct horizon_case {
-	const char *name;
-	u32 first, last;	/* packets */
-	u32 rtt_us;		/* explained: RTT_US and the wait */
-	u32 lost;		/* packets in each interval */
-	u32 delivered;		/* likewise; the path has carried 100 */
-	bool unused;
-	bool expected;		/* starving */
-	u32 wait_us;
-};
-
-#define RATE(packets) ((u32)((u64)(packets) * (1 << NDM_RATE_FRAC) / RTT_US))	/* in a RTT */
-#define ABOVE (RTT_US / 16 * 17)	/* the largest RTT without a queue */
-
-static const struct horizon_case horizon_cases[] = {
-	{ "as much as the path has carried", 64, 64, RTT_US, 0, 100, false, false },
-	{ "less than a quarter", 3, 3, RTT_US, 0, 23, false, true },
-	{ "more than a quarter", 3, 3, RTT_US, 0, 26, false, false },
-	{ "the largest RTT without a queue", 3, 3, ABOVE, 0, 23, false, true },
-	{ "a queue", 3, 3, ABOVE + 1, 0, 23, false, false },
-	{ "no RTT", 3, 3, 0, 0, 23, false, false },
-	{ "a loss", 3, 3, RTT_US, 1, 23, false, false },
-	{ "no data", 3, 3, RTT_US, 0, 23, true, false },
-	{ "growth by a quarter", 16, 20, RTT_US, 0, 23, false, true },
-	{ "growth by more", 16, 21, RTT_US, 0, 23, false, false },
-	{ "a wait, and no queue", 3, 3, 2 * ABOVE, 0, 23, false, true, RTT_US },
-	{ "a wait and a queue", 3, 3, 2 * ABOVE + 1, 0, 23, false, false, RTT_US },
-};
-
-KUNIT_ARRAY_PARAM_DESC(horizon, horizon_cases, name);
-
-/* One horizon. Returns whether the guard intervenes. */
-static bool horizon(struct ndm_guard *g, struct ndm_guard_view *view,
-		    const struct horizon_case *c)
-{
-	int i;
-
-	g->first_fp = FP(c->first);
-	for (i = 1; i <= NDM_GUARD_HORIZON; i++) {
-		view->now_us += RTT_US;
-		view->lost += c->lost;
-		view->delivered += c->delivered;
-		view->rate = RATE(c->delivered);
-		/* A few intervals with a queue do not matter. */
-		view->rtt_us = i % 9 ? c->rtt_us : 8 * RTT_US;
-		view->used = !c->unused;
-		view->explained_us = RTT_US + c->wait_us;
-		view->cwnd_fp = FP(c->first) + (FP(c->last) - FP(c->first)) * i /
-					       NDM_GUARD_HORIZON;
-		ndm_guard_carried(g, view);
-		if (ndm_guard_check(g, view))
-			return true;
-	}
-	return false;
-}
-
-/* A guard that has seen a path carry 100 packets in a round trip. */
-static struct ndm_guard used_guard(struct ndm_guard_view *view)
-{
-	struct ndm_guard g = {};
-
-	*view = (struct ndm_guard_view) { .explained_us = RTT_US, .rate = RATE(100) };
-	ndm_guard_carried(&g, view);
-	return g;
-}
-
-static void horizon_test(struct kunit *test)
-{
-	const struct horizon_case *c = test->param_value;
-	struct ndm_guard_view view;
-	struct ndm_guard g = used_guard(&view);
-
-	KUNIT_EXPECT_FALSE(test, horizon(&g, &view, c));
-	KUNIT_EXPECT_EQ(test, (int)g.strikes, (int)c->expected);
-	KUNIT_EXPECT_EQ(test, horizon(&g, &view, c), c->expected);
-	/* The guard has acted: its next horizon begins when the contest has ended. */
-	if (c->expected) {
-		KUNIT_EXPECT_EQ(test, (int)g.strikes, 0);
-		KUNIT_EXPECT_EQ(test, g.first_fp, 0);
-	}
-}
-
-static const struct horizon_case bad = { "", 3, 3, RTT_US, 0, 5, false, true };
-static const struct horizon_case good = { "", 64, 64, RTT_US, 0, 100, false, false };
-
-static void strikes_in_a_row_test(struct kunit *test)
-{
-	struct ndm_guard_view view;
-	struct ndm_guard g = used_guard(&view);
-	int i;
-
-	for (i = 0; i < 10; i++)
-		KUNIT_EXPECT_FALSE(test, horizon(&g, &view, i % 2 ? &good : &bad));
-}
-
-/* What the path has carried is forgotten, so that a slower path is no reason for ever. */
-static void carried_is_forgotten_test(struct kunit *test)
-{
-	static const struct horizon_case slow = { "", 9, 9, RTT_US, 0, 20, false, true };
-	struct ndm_guard_view view;
-	struct ndm_guard g = used_guard(&view);
-	int i, interventions = 0;
-
-	for (i = 0; i < 20; i++)
-		interventions += horizon(&g, &view, &slow);
-	KUNIT_EXPECT_LE(test, interventions, 2);
-}
-
-/* A link that becomes slower makes a queue of the window that it carried. A small window says
- * nothing about the link: its RTT doubles because of others.
- */
-static void slower_link_test(struct kunit *test)
-{
-	static const struct horizon_case slow = { "", 20, 20, RTT_US, 0, 20, false, false };
-	struct ndm_guard_view view;
-	struct ndm_guard g = used_guard(&view), other;
-
-	view.rate = RATE(20);
-	view.rtt_us = 2 * RTT_US + 1;
-	view.cwnd_fp = FP(49);
-	other = g;
-	ndm_guard_carried(&other, &view);
-	KUNIT_EXPECT_FALSE(test, horizon(&other, &view, &slow));
-	KUNIT_EXPECT_TRUE(test, horizon(&other, &view, &slow));
-
-	view.rate = RATE(20);
-	view.rtt_us = 2 * RTT_US + 1;
-	view.cwnd_fp = FP(50);
-	ndm_guard_carried(&g, &view);
-	KUNIT_EXPECT_FALSE(test, horizon(&g, &view, &slow));
-	KUNIT_EXPECT_FALSE(test, horizon(&g, &view, &slow));
-}
-
-static struct kunit_case guard_cases[] = {
-	KUNIT_CASE_PARAM(horizon_test, horizon_gen_params),
-	KUNIT_CASE(strikes_in_a_row_test),
-	KUNIT_CASE(carried_is_forgotten_test),
-	KUNIT_CASE(slower_link_test),
-	{}
-};
-
-static struct kunit_suite guard_suite = {
-	.name = "ndm_guard",
-	.test_cases = guard_cases,
-};
-
-kunit_test_suites(&bound_suite, &guard_suite);
-
-MODULE_DESCRIPTION("KUnit tests of NDM's bound and guard");
+MODULE_DESCRIPTION("KUnit tests of NDM's bound");
 MODULE_LICENSE("GPL");

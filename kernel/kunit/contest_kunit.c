@@ -526,30 +526,6 @@ static void findings_walk_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.entry_fp, CWND(60));
 }
 
-/* Each time that the guard takes the connection, the policy needs more findings to get it. */
-static void distrust_test(struct kunit *test)
-{
-	static const int needed[] = { 16, 32, 64, 128, 128 };
-	struct ndm_contest c = { .findings = 3, .cut = true };
-	int i, k;
-
-	for (i = 0; i < ARRAY_SIZE(needed); i++) {
-		ndm_contest_distrust(&c);
-		KUNIT_EXPECT_TRUE(test, c.on);
-		KUNIT_EXPECT_FALSE(test, c.cut);
-		for (k = 0; k < needed[i]; k++) {
-			KUNIT_EXPECT_TRUE(test, c.on);
-			KUNIT_EXPECT_EQ(test, (int)c.findings, k);
-			judge(&c, false, 50);
-		}
-		KUNIT_EXPECT_FALSE(test, c.on);
-	}
-	/* Contest begins as soon as ever. */
-	for (i = 0; i < 4; i++)
-		judge(&c, true, 50);
-	KUNIT_EXPECT_TRUE(test, c.on);
-}
-
 static struct kunit_case drain_cases[] = {
 	KUNIT_CASE_PARAM(drain_joined_test, joined_gen_params),
 	KUNIT_CASE(is_queue_test),
@@ -574,7 +550,6 @@ static struct kunit_case contest_cases[] = {
 	KUNIT_CASE_PARAM(contest_begins_if_the_queue_has_grown_test, grown_gen_params),
 	KUNIT_CASE(four_findings_begin_and_end_contest_test),
 	KUNIT_CASE(findings_walk_test),
-	KUNIT_CASE(distrust_test),
 	{}
 };
 

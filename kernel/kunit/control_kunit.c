@@ -1060,31 +1060,16 @@ static void drain_in_contest_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ndm->memory->contest.on);
 }
 
-/* The guard takes the connection: it is in contest, from a slow start on. */
-static void guard_begins_contest_test(struct kunit *test)
+/* A contest on a route that turns out to be longer: from a slow start on. */
+static void slow_start_in_contest_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_memory *memory = ndm->memory;
-	bool taken = false;
-	int i;
 
 	set_window(sk, 10);
-	tcp_sk(sk)->snd_cwnd_clamp = 10;
-	memory->guard.best_rate = U32_MAX;
-	memory->h[0] = 1;
-	ndm_bound_cut(&memory->bound, tcp_sk(sk)->tcp_mstamp, 100 << NDM_CWND_FRAC);
-	for (i = 0; i < 3 * NDM_GUARD_HORIZON && !taken; i++) {
-		round_trip(sk, 0, 0);
-		taken = ndm_guard_judge(sk, ndm, &last_interval);
-		KUNIT_EXPECT_EQ(test, memory->contest.on, taken);
-	}
-	/* Two horizons, and a drain, which does not count. */
-	KUNIT_EXPECT_EQ(test, i, 2 * NDM_GUARD_HORIZON + 3);
-	KUNIT_EXPECT_EQ(test, (int)memory->contest.distrust, 2);
-	KUNIT_EXPECT_EQ(test, memory->bound.limit_fp, 0);
-	KUNIT_EXPECT_EQ(test, memory->h[0], 0);
-	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	ndm_contest_set(&memory->contest, true);
+	ndm_begin_slow_start(sk, ndm);
 	/* Slow start is not bounded, until a loss. */
 	start_round(sk, 5, RTT_US);
 	KUNIT_EXPECT_EQ(test, memory->bound.limit_fp, 0);
@@ -1096,20 +1081,11 @@ static void guard_begins_contest_test(struct kunit *test)
 	lose(sk, 5);
 	start_round(sk, 5, RTT_US);
 	KUNIT_EXPECT_NE(test, memory->bound.limit_fp, 0);
-	/* In contest there is no policy to judge; another model begins without contest. */
-	memory->guard = (struct ndm_guard) {
-		.first_fp = 100 << NDM_CWND_FRAC,
-		.lost = ndm_lost(tcp_sk(sk), memory),
-		.delivered = tcp_sk(sk)->delivered,
-		.best_rate = U32_MAX,
-		.decisions = NDM_GUARD_HORIZON,
-		.empty = NDM_GUARD_HORIZON,
-		.strikes = NDM_GUARD_STRIKES,
-	};
-	KUNIT_EXPECT_FALSE(test, ndm_guard_judge(sk, ndm, &last_interval));
+	/* Another model begins without contest. */
+	memory->h[0] = 1;
 	ndm_use_model(memory, memory->model + 1);
 	KUNIT_EXPECT_FALSE(test, memory->contest.on);
-	KUNIT_EXPECT_EQ(test, (int)memory->contest.distrust, 0);
+	KUNIT_EXPECT_EQ(test, memory->h[0], 0);
 }
 
 /* More losses than the path's own share end slow start without a bound: the window stays. */
@@ -2061,7 +2037,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(mtu_probe_in_drain_test),
 	KUNIT_CASE(contest_test),
 	KUNIT_CASE(drain_in_contest_test),
-	KUNIT_CASE(guard_begins_contest_test),
+	KUNIT_CASE(slow_start_in_contest_test),
 	KUNIT_CASE(contest_without_bound_test),
 	KUNIT_CASE(unused_window_shrinks_on_queue_or_loss_test),
 	KUNIT_CASE(early_end_test),

@@ -21,7 +21,6 @@
 #include "ndm_window.h"
 
 #define NDM_CONTEST_FINDINGS 4
-#define NDM_CONTEST_DISTRUST 5	/* the most findings are 128 */
 
 /* Intervals without a loss before a drain that finds no queue: a loss empties it, too. */
 #define NDM_CONTEST_CLEAN 7	/* at most 16: the bits of loss_ring */
@@ -31,7 +30,6 @@ struct ndm_contest {
 	u32 first_us;	/* the queue there */
 	u32 queue_us;	/* before the last drain */
 	u8 findings;	/* that speak against the mode */
-	u8 distrust;	/* times that the findings which end it are doubled: by the guard */
 	bool on;
 	bool cut;	/* by a loss since it began: then the link is full */
 };
@@ -53,18 +51,11 @@ static inline void ndm_contest_set(struct ndm_contest *c, bool on)
 	c->findings = 0;
 }
 
-/* The guard takes the connection from its policy. */
-static inline void ndm_contest_distrust(struct ndm_contest *c)
-{
-	c->distrust = clamp_t(u8, c->distrust + 1, 2, NDM_CONTEST_DISTRUST);
-	ndm_contest_set(c, true);
-}
-
 /* Steps the random walk; at its end the mode changes. */
 static inline void ndm_contest_count(struct ndm_contest *c, s8 against)
 {
 	c->findings = max_t(s32, c->findings + against, 0);
-	if (c->findings >= NDM_CONTEST_FINDINGS << (c->on ? c->distrust : 0))
+	if (c->findings >= NDM_CONTEST_FINDINGS)
 		ndm_contest_set(c, !c->on);
 }
 

@@ -4,7 +4,7 @@
     python -m studies.learning.score_search results/search/neuron rules/one_neuron.yaml --weights named
 
 A training maximizes a reward, which is a sum over decisions. A candidate of this search is what would ship, an int16
-model in the kernel with its guard, and its fitness is the joint score (compare/targets/tables.py). Nothing is drawn
+model in the kernel, and its fitness is the joint score (compare/targets/tables.py). Nothing is drawn
 anew within a run, so a candidate can hold a window for a hundred round trips. The algorithm is that of Hansen and
 Ostermeier, "Completely Derandomized Self-Adaptation in Evolution Strategies", 2001, in the library cmaes
 (setup/requirements/dev.txt).

@@ -18,7 +18,6 @@ NETWORK = (
     network_metrics.MARKED,
     network_metrics.POLICED,
     network_metrics.LOST,
-    network_metrics.GUARD,
 )
 SHARING = (
     sharing.share_metric("SCHEME"),

@@ -1,4 +1,4 @@
-"""Integer models: random ones, any for hypothesis, and those that no training gives, which the guard is there for."""
+"""Integer models: random ones, any for hypothesis, and those that no training gives."""
 
 from __future__ import annotations
 

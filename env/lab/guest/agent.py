@@ -41,7 +41,6 @@ sys.modules["env"] = _package
 import script  # noqa: E402  (needs the package above)
 from channel import Gate, Port, Socket  # noqa: E402
 from first_draws import draw_secrets  # noqa: E402
-from guard import Guard  # noqa: E402
 from kernel_log import KernelLog  # noqa: E402
 from watch import Watch  # noqa: E402
 
@@ -83,13 +82,11 @@ class Agent:
         self.topology: Topology | RackTopology | ChainTopology | None = None
         self.topologies: dict[str, Topology | RackTopology | ChainTopology] = {}
         self.modules: dict[str, str] = {}
-        self._guard = Guard()
         self._program: Program | None = None
 
     def load(self, name: str, data: str, parameters: str = "") -> None:
         """Load a kernel module. data: its file, base64, because the guest may not see the host's path."""
         self._give_to_kernel(f"{name}.ko", data, ["insmod"], parameters.split())
-        self._guard.find()
 
     def register(self, name: str, data: str) -> None:
         """Register the congestion controls of a BPF object. data: as in load()."""
@@ -116,7 +113,6 @@ class Agent:
         finally:
             FIRMWARE.write_text(before or "\0")  # the kernel takes no write without a character
             file.unlink()
-        self._guard.find()
 
     @staticmethod
     def hand_over_trace(name: str, data: str) -> None:
@@ -183,7 +179,6 @@ class Agent:
             )
         if isinstance(watch, Watch):
             result["pulse"] = watch.pulse
-        result["guard"] = self._guard.interventions()
         if trace:
             self._trace(False)
             lines = (TRACING / "trace").read_text().splitlines()

@@ -17,8 +17,7 @@
  * The congestion control "ndm" begins with the compiled-in model (ndm_weights.h).
  * While connections run, its model can be replaced, and further models become
  * congestion controls "ndm_NAME"; see ndm_slot.h. Congestion bounds the window
- * whatever the policy decides (ndm_bound.h). When it leaves the path unused, the
- * connection follows the bound alone for some time; see ndm_guard.h.
+ * whatever the policy decides (ndm_bound.h).
  *
  * /sys/module/tcp_ndm/ndm/ describes the model in use. The tracepoint
  * ndm:ndm_decision shows every decision with all values needed to recompute it.
@@ -61,11 +60,6 @@ static bool ndm_network_decide(struct sock *sk, struct ndm_sock *ndm, u32 decisi
 	this_cpu_inc(*slot->decisions);
 	trace_ndm_decision(slot->ops.name, memory->flow, decision, interval->x, actions,
 			   tcp_snd_cwnd(tp), tp->srtt_us >> 3, memory->model);
-	if (unlikely(ndm_guard_judge(sk, ndm, interval))) {
-		atomic_inc(&slot->starved);
-		trace_ndm_guard(slot->ops.name, memory->flow, tcp_snd_cwnd(tp),
-				tp->srtt_us >> 3);
-	}
 	return true;
 }
 

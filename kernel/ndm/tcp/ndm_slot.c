@@ -151,7 +151,6 @@ NDM_VALUE(trained_decisions, "%llu", facts->decisions);
 NDM_VALUE(format, "%d", NDM_MODEL_FORMAT);
 
 NDM_VALUE(decisions, "%llu", ndm_decisions(slot));
-NDM_VALUE(guard_starving, "%d", atomic_read(&slot->starved));
 NDM_VALUE(without_state, "%d", atomic_read(&slot->without_state));
 NDM_VALUE(model_swaps, "%u", READ_ONCE(slot->swaps));
 NDM_VALUE(models_refused, "%u", READ_ONCE(slot->refused));
@@ -175,7 +174,6 @@ static const struct attribute_group ndm_facts_group = {
 
 static struct attribute *ndm_counter_attrs[] = {
 	&ndm_decisions_attr.attr,
-	&ndm_guard_starving_attr.attr,
 	&ndm_without_state_attr.attr,
 	&ndm_model_swaps_attr.attr,
 	&ndm_models_refused_attr.attr,

@@ -58,7 +58,6 @@ struct ndm_slot {
 	struct tcp_congestion_ops ops;	/* ndm_slot_of() finds the slot by it */
 	struct ndm_loaded __rcu *active;
 	unsigned long __percpu *decisions;
-	atomic_t starved;		/* connections that the guard has taken from their policy */
 	atomic_t without_state;		/* connections that run Reno, without memory for a state */
 	struct kobject folder;		/* in sysfs, while registered */
 	struct completion folder_released;

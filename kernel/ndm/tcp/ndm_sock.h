@@ -15,7 +15,6 @@
 #include "ndm/ndm_contest.h"
 #include "ndm/ndm_drain.h"
 #include "ndm/ndm_features.h"
-#include "ndm/ndm_guard.h"
 #include "ndm/ndm_slow_start.h"
 #include "ndm/ndm_train.h"
 #include "ndm/ndm_window.h"
@@ -56,7 +55,6 @@ struct ndm_memory {
 	bool rerouted;	/* a drain has found the route to be at least twice as long */
 	u8 empty;	/* decisions in a row without a queue, at most NDM_FASTER_EMPTY */
 	bool overshot;	/* a loss has ended slow start in this interval */
-	struct ndm_guard guard;
 	s16 h[NDM_HIDDEN_MAX];	/* recurrent state of tcp_ndm, Q15 */
 };
 

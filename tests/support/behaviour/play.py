@@ -31,7 +31,7 @@ TESTED, PEER = ("192.0.2.1", 50000), ("192.0.2.2", 80)
 MACS = {"tested": "02:00:00:00:00:01", "peer": "02:00:00:00:00:02"}
 MTU_BYTES = 1500
 TRACING = Path("/sys/kernel/tracing")
-TRACEPOINTS = [TRACING / "events/ndm" / name / "enable" for name in ("ndm_decision", "ndm_guard")]
+TRACEPOINT = TRACING / "events/ndm/ndm_decision/enable"
 SLOTS = Path("/sys/module/tcp_ndm/parameters/slots")
 CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 # struct tcp_info: state, ca_state, retransmits, probes, backoff, then from byte 8 on unsigned ints
@@ -48,7 +48,6 @@ _ETH_P_IP = 0x0800
 _SO_TIMESTAMPNS = 35
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _libc = ctypes.CDLL(None, use_errno=True)
-_GUARD = "ndm_guard: flow="
 _DECISION = re.compile(r"decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=(\d+) srtt_us=(\d+)")
 
 
@@ -134,8 +133,7 @@ class Play:
         self.last_val_ms = 0  # the newest of them
         self.socket = socket.socket()
         (TRACING / "trace").write_text("")
-        for enable in TRACEPOINTS:
-            enable.write_text("1")
+        TRACEPOINT.write_text("1")
         self.origin_ns = (time.monotonic_ns() // grid_ns + 1) * grid_ns
         self.realtime_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.monotonic_ns()
 
@@ -150,8 +148,7 @@ class Play:
             else:
                 self.checks.append({"line": event.line, "values": getattr(self, "_" + event.words[0])()})
         self._watch(self.end_ns + SETTLE_NS)
-        for enable in TRACEPOINTS:
-            enable.write_text("0")
+        TRACEPOINT.write_text("0")
         return {
             "seen": [[at_ns, str(segment)] for at_ns, segment in self.seen if at_ns <= self.end_ns + SETTLE_NS],
             "checks": self.checks,
@@ -252,10 +249,6 @@ class Play:
             "cwnd": int(cwnd),
             "srtt_us": int(srtt_us),
         }
-
-    def _guard(self) -> dict[str, object]:
-        """Return how often the guard has taken this connection from its policy."""
-        return {"interventions": (TRACING / "trace").read_text().count(_GUARD)}
 
 
 def main(script: str, grid_ns: str) -> None:

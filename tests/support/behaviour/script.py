@@ -36,7 +36,7 @@ CALLS = {
     "write": 1,  # BYTES
     "choose": 1,  # NAME: another congestion control in mid-connection
 }
-CHECKS = ("info", "decision", "guard")
+CHECKS = ("info", "decision")
 _LINE = re.compile(r"(\+?)(\d*\.?\d+)\s+(.*)")
 _MANY = re.compile(r"(.*?)(?: from (\d+))? by (\d+)(?: every (\d*\.?\d+))?")
 

