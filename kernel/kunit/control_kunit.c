@@ -1986,7 +1986,7 @@ static void packet_conservation_test(struct kunit *test)
 	tp->packets_out = 30;
 	acked(sk, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
-	/* ssthresh is the flow's window, which the next decision changes: 100 + 3 / 2 + 100 / 32. */
+	/* ssthresh is the flow's window, to which a decision adds 3 / 2 + 100 / 32. */
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 100);
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 104);
