@@ -78,7 +78,10 @@ static struct {
 	bool contest;
 	u32 spurious, undo_marker, lost, suspected;
 	u32 limit_fp, cut_us;
+	u32 last_fp;
 	u16 own, rtts;
+	u8 empty;
+	bool rerouted;
 } before;
 
 /* DSACKs since the last decision, and whether another recovery has begun since. */
@@ -280,6 +283,7 @@ static void check_flow(void)
 	REQUIRE(memory->contest.findings < NDM_CONTEST_FINDINGS);
 	REQUIRE(memory->bound.own <= NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC);
 	REQUIRE(memory->spurious <= s.tp.total_retrans);
+	REQUIRE(memory->empty <= 3);
 	REQUIRE(sk->sk_pacing_rate <= sk->sk_max_pacing_rate);
 	REQUIRE(sk->sk_pacing_rate);
 }
@@ -302,10 +306,14 @@ static void check_window(void)
 	/* Slow start is over: the RTT falls by the flow's own queue. */
 	if (before.phase == NDM_SETTLING && ndm->phase == NDM_STEADY)
 		REQUIRE(memory->drain.decisions < NDM_DRAIN_SOON - 2);
+	/* A faster link, after three decisions without a queue or a loss, or a longer route. */
+	if (before.phase == NDM_STEADY && ndm_in_slow_start(ndm->phase) && !memory->contest.on)
+		REQUIRE(before.empty == 3 || before.rerouted);
 	/* A longer route has other queues. */
 	REQUIRE(!memory->rerouted || !memory->bound.most_us);
 	if (before.phase != NDM_STEADY || ndm->phase != NDM_STEADY)
 		return;
+	REQUIRE(memory->empty <= before.empty + 1 && memory->older_fp == before.last_fp);
 	/* Two RTTs, and an interval. */
 	REQUIRE(before.drain != 1 || !ndm->measure.drain);
 	REQUIRE(before.drain != 2 || ndm->measure.drain <= 1 ||
@@ -555,6 +563,9 @@ static void happen(const struct event *event)
 		before.contest = s.flow->sock.memory->contest.on;
 		before.limit_fp = s.flow->sock.memory->bound.limit_fp;
 		before.cut_us = s.flow->sock.memory->bound.cut_us;
+		before.last_fp = s.flow->sock.memory->last_fp;
+		before.empty = s.flow->sock.memory->empty;
+		before.rerouted = s.flow->sock.memory->rerouted;
 		before.own = s.flow->sock.memory->bound.own;
 		before.rtts = s.flow->sock.measure.rtt_count;
 		before.lost = s.flow->sock.memory->lost;

@@ -8,6 +8,7 @@
 #define NDM_FUZZ_EXACT_LAW_H
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "ndm/ndm_bound.h"
 #include "ndm/ndm_contest.h"
@@ -20,27 +21,39 @@
 
 /* -- ndm_window.h ------------------------------------------------------------- */
 
-static void check_next_cwnd(u32 cwnd_fp, s16 action)
+/* The queue over the RTT without it. The root of a larger ratio would not fit. */
+static void check_queue_ratio(u32 queue_us, u32 explained_us)
 {
-	u64 scaled = ndm_scaled_cwnd(cwnd_fp, action);
-	u64 next = ndm_next_cwnd(cwnd_fp, action);
-	u64 root = (next - scaled - NDM_CWND_ONE) / 4;
-	long double log2 = fmaxl(-1, fminl(action / 16384.0L, 1));
-	long double exact;
+	u64 explained = explained_us ? explained_us : 1, largest = 0xffffdfff;
+	u64 ratio = ndm_queue_ratio(queue_us, explained_us);
 
-	if (log2 < -0.5L)
-		log2 = 7 * log2 + 3;
-	exact = cwnd_fp * exp2l(log2);
-	/* The error of ndm_exp2(), and what the shift drops. */
-	REQUIRE(fabsl(scaled - exact) <= 3.1e-5L * exact + 1);
-	if (log2 == floorl(log2))
-		REQUIRE(scaled == (u64)exact);
-	REQUIRE(next == scaled + 4 * root + NDM_CWND_ONE);
-	REQUIRE(root * root <= cwnd_fp && (root + 1) * (root + 1) > cwnd_fp);
-	REQUIRE(next <= (1ULL << 32) + (1 << 18) + (1 << 8));
-	REQUIRE(ndm_next_cwnd(cwnd_fp - 1, action) <= next);
-	if (action > -32768)
-		REQUIRE(ndm_scaled_cwnd(cwnd_fp, action - 1) <= scaled);
+	REQUIRE(ratio <= largest && ratio * explained <= 65536ULL * queue_us);
+	REQUIRE(ratio == largest || (ratio + 1) * explained > 65536ULL * queue_us);
+}
+
+static void check_next_cwnd(u32 cwnd_fp, u32 queue_us, u32 explained_us, s16 growth)
+{
+	long double explained = explained_us ? explained_us : 1, u = queue_us / explained;
+	long double factor = powl(4, fmaxl(-1, fminl(growth / 16384.0L, 1)));
+	long double added_fp = 256 * 12 * factor * sqrtl(fminl(u, 65535.875L) + 1 / 16.0L);
+	/* The square of ndm_exp2(), which is exact at -1, 0 and 1, and 16 bits of it. */
+	long double inexact = growth % 16384 && abs(growth) < 16384 ? 1.3e-4L * added_fp : 0;
+	/* The root is rounded down after 8 bits, that of a ratio rounded down after 16. */
+	long double rounded = 12 * factor * (1 + 1 / 128.0L) + 1;
+	long double empty_fp = u < 1 / 32.0L ? cwnd_fp * (1 / 32.0L - u) : 0;
+	long double exact = (cwnd_fp + added_fp) / (1 + u) + empty_fp;
+	u64 next = ndm_next_cwnd(cwnd_fp, queue_us, explained_us, growth);
+
+	check_queue_ratio(queue_us, explained_us);
+	REQUIRE(next < 1ULL << 32);
+	REQUIRE(next <= exact + inexact + cwnd_fp / 65536.0L + 1e-6L);
+	REQUIRE(next + 2 >= exact - (inexact + rounded) / (1 + u));
+	/* On an empty path the window grows, and with a queue it does not grow past its own. */
+	REQUIRE(u > 1 / 64.0L || next > cwnd_fp);
+	REQUIRE(u < 1 / 32.0L || cwnd_fp * u < added_fp + inexact || next <= cwnd_fp);
+	REQUIRE(ndm_next_cwnd(cwnd_fp - 1, queue_us, explained_us, growth) <= next);
+	if (growth > -32768)
+		REQUIRE(ndm_next_cwnd(cwnd_fp, queue_us, explained_us, growth - 1) <= next);
 }
 
 /* -- ndm_slow_start.h --------------------------------------------------------- */
@@ -106,7 +119,8 @@ static bool exact_is_queue(s64 queue_us, s64 min_rtt_us)
 /* Whether the RTT has fallen as where another flow drains. @wait: of the drains; may begin */
 static bool exact_joined(const struct ndm_drain *d, const struct ndm_drain_view *v, u8 *wait)
 {
-	s64 fall_us = exact_queue_us(v->before_us, v->rtt_us);
+	/* What the flow's own smaller window explains is no other flow's drain. */
+	s64 fall_us = exact_queue_us(v->before_us, (s64)v->rtt_us + v->shrunk_us);
 	s64 queue_us = exact_queue_us(v->before_us, v->explained_us);
 	bool confirms = *wait;
 
@@ -137,7 +151,7 @@ static bool check_drain_due(struct ndm_drain *d, const struct ndm_drain_view *v)
 		due = slower || waited || (confirms && joined);
 		if (v->variation <= 512)
 			due |= joined || v->now_us - before.us >= 10000000 ||
-			       (!before.before_us && before.decisions >= 16) ||
+			       (!before.before_us && before.decisions >= 8) ||
 			       (before.decisions >= 64 && exact_is_queue(queue_us, v->min_rtt_us));
 	}
 	REQUIRE(ndm_drain_due(d, v) == due);

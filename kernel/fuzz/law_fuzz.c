@@ -384,13 +384,16 @@ static void end_interval(struct flow *f, const struct event *event)
 
 static void decide(struct flow *f, const struct event *event)
 {
-	s16 action = (s16)event->a;
+	s16 growth = (s16)event->a;
+	u32 explained_us = any(event->b);
+	/* Around an empty path's longest queue and half of it, or any. */
+	u32 queue_us = FLAG(1) ? (explained_us >> (5 + FLAG(2))) + FLAG(3) : any(event->c);
 
-	/* Also the actions at which the window is known exactly. */
+	/* Also the actions at which the factor is known exactly. */
 	if (FLAG(0))
-		action &= ~8191;
-	check_next_cwnd(f->cwnd_fp, action);
-	set_cwnd(f, ndm_next_cwnd(f->cwnd_fp, action));
+		growth &= ~16383;
+	check_next_cwnd(f->cwnd_fp, queue_us, explained_us, growth);
+	set_cwnd(f, ndm_next_cwnd(f->cwnd_fp, queue_us, explained_us, growth));
 }
 
 /* RTTs of which the later is nearly the one before, or any. */
@@ -413,6 +416,7 @@ static void drain(struct flow *f, const struct event *event)
 		.before_us = before_us,
 		.min_rtt_us = min_rtt_us,
 		.explained_us = (u64)min_rtt_us + (FLAG(2) ? any(event->a) & 0x7fffffff : 0),
+		.shrunk_us = event->a >> 31 ? before_us >> (event->a >> 8 & 7) : 0,
 		.variation = (event->a & 32767) >> (event->a >> 28),
 		.contest = f->contest.on,
 	};

@@ -22,6 +22,7 @@ struct joined_case {
 	bool contest;
 	bool expected;
 	u8 wait_after;
+	u32 shrunk_us;		/* by the flow's own window */
 };
 
 static const struct joined_case joined_cases[] = {
@@ -35,6 +36,13 @@ static const struct joined_case joined_cases[] = {
 	{ "7 decisions after a drain", 140000, 40000, 7, 0, false, false, 0 },
 	{ "below the explained RTT", 30000, 25000, 8, 0, false, true, 0 },
 	{ "largest fall", U32_MAX, 0, U16_MAX, 0, false, true, 0 },
+	{ "the flow's own window explains it", 140000, 90000, 100, 0, false, false, 0, 50000 },
+	{ "it explains more", 140000, 90000, 100, 0, false, false, 0, U32_MAX },
+	{ "it explains all but a quarter of the queue", 140000, 90000, 8, 0, false, true, 0,
+	  25000 },
+	{ "all but less than that", 140000, 90000, 100, 0, false, false, 0, 25001 },
+	{ "a drain is near: all but an eighth", 140000, 90000, 4, 3, false, true, 3, 37500 },
+	{ "a drain is near: all but less", 140000, 90000, 100, 3, false, false, 3, 37501 },
 	{ "a drain is near: an eighth of the queue", 140000, 127500, 4, 3, false, true, 3 },
 	{ "a drain is near: less than an eighth", 140000, 127501, 100, 3, false, false, 3 },
 	{ "a drain is near: 3 decisions after one", 140000, 40000, 3, 3, false, false, 3 },
@@ -44,6 +52,8 @@ static const struct joined_case joined_cases[] = {
 	{ "contest: an eighth", 140000, 127500, 100, 0, true, false, 8 },
 	{ "contest: less than an eighth", 140000, 127501, 100, 0, true, false, 0 },
 	{ "contest: a drain is near", 140000, 127500, 100, 3, true, false, 3 },
+	{ "contest: its own window explains half", 140000, 90000, 100, 0, true, false, 8, 25000 },
+	{ "contest: its own window explains all", 140000, 90000, 100, 0, true, false, 0, 50000 },
 	{ "contest: an eighth of the queue is little", 50000, 45001, 100, 0, true, false, 0 },
 };
 
@@ -58,6 +68,7 @@ static void drain_joined_test(struct kunit *test)
 		.before_us = c->before_us,
 		.min_rtt_us = MIN_US,
 		.explained_us = MIN_US,
+		.shrunk_us = c->shrunk_us,
 		.contest = c->contest,
 	};
 
@@ -97,8 +108,9 @@ struct due_case {
 static const struct due_case due_cases[] = {
 	{ "first decision", 0, 0, 0, 0, 0, 0, false, false, true },
 	{ "before the first drain, long queue", 7, 7, 0, MIN_US, 0, 0, false, false, true },
-	{ "one decision before the first drain", 15, 15, 0, EIGHTH, 0, 0, false, false, true },
-	{ "first drain", 16, 16, 0, 0, 0, 0, false, true, true },
+	{ "one decision before the first drain", 7, 8, 0, EIGHTH, 0, 0, false, false, true },
+	{ "first drain", 8, 8, 0, 0, 0, 0, false, true, true },
+	{ "first drain, put off 7 decisions ago", 30, 7, 0, EIGHTH, 0, 0, false, false, true },
 	{ "soon after it, no queue", 16, 8, 0, 0, 0, 0, false, false },
 	{ "64 later, a queue of an eighth", 90, 64, 0, EIGHTH, 0, 0, false, true },
 	{ "64 later, less", 90, 64, 0, EIGHTH - 1, 0, 0, false, false },

@@ -137,6 +137,7 @@ static void one_decision_per_interval_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 }
 
+/* The path has no queue: a decision adds a thirty-second and 3 * 4^action packets. */
 struct window_case {
 	const char *name;
 	u32 cwnd;
@@ -146,25 +147,17 @@ struct window_case {
 };
 
 static const struct window_case window_cases[] = {
-	{ "action 1/16", 10, 1024, true, ~0U, 12 },
-	{ "action 1/16 on a large window", 10000, 1024, true, ~0U, 10468 },
-	{ "zero action on a path without a queue", 10, 0, true, ~0U, 12 },
-	{ "action 1 doubles", 10, 16384, true, ~0U, 21 },
-	{ "action -1 leaves a sixteenth", 100, -16384, true, ~0U, 9 },
-	{ "action -0.5", 100, -8192, true, ~0U, 74 },
-	{ "action -0.75: 2^-2.25", 100, -12288, true, ~0U, 24 },
-	{ "action 0.5", 100, 8192, true, ~0U, 144 },
+	{ "action 0", 10, 0, true, ~0U, 13 },
+	{ "action 0 on a large window", 10000, 0, true, ~0U, 10315 },
+	{ "action 1", 100, 16384, true, ~0U, 115 },
+	{ "action 0.5", 100, 8192, true, ~0U, 109 },
+	{ "action -1", 100, -16384, true, ~0U, 103 },
 	{ "an unused window does not grow", 10, 16384, false, ~0U, 10 },
-	{ "an unused window does not shrink", 10, -16384, false, ~0U, 10 },
-	{ "a quarter of an action down", 1000, -4096, true, ~0U, 849 },
-	{ "a smaller step on a path without a queue", 1000, -4095, true, ~0U, 1053 },
-	{ "the minimum stays", 2, -16384, true, ~0U, 2 },
-	{ "shrinking ends at the minimum", 3, -16384, true, ~0U, 2 },
 	{ "the maximum stays", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
-	{ "growth ends at the maximum", NDM_CWND_MAX - 1, 16384, true, ~0U, NDM_CWND_MAX },
-	{ "growth ends at the socket's clamp", 100, 16384, true, 150, 150 },
-	{ "actions above 1 are clamped", 10, S16_MAX, true, ~0U, 21 },
-	{ "actions below -1 are clamped", 100, S16_MIN, true, ~0U, 9 },
+	{ "growth ends at the maximum", NDM_CWND_MAX - 1, -16384, true, ~0U, NDM_CWND_MAX },
+	{ "growth ends at the socket's clamp", 100, 16384, true, 110, 110 },
+	{ "actions above 1 are clamped", 100, S16_MAX, true, ~0U, 115 },
+	{ "actions below -1 are clamped", 100, S16_MIN, true, ~0U, 103 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(window, window_cases, name);
@@ -183,72 +176,141 @@ static void window_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), c->expected);
 }
 
-/* The window after @action from 1000 packets, with this RTT. */
-static u32 window_after(struct sock *sk, s16 action, u32 rtt_us)
+/* With a queue of half of the RTT, a decision adds 9 * 4^growth packets, and a third goes. */
+struct next_case {
+	const char *name;
+	u32 cwnd_fp, queue_us, explained_us;
+	s16 growth;
+	u64 expected;	/* with 8 fraction bits */
+};
+
+static const struct next_case next_cases[] = {
+	{ "no queue: 100 + 3 + 100 / 32", 25600, 0, 40000, 0, 27168 },
+	{ "no queue, four times as much", 25600, 0, 40000, 16384, 29472 },
+	{ "no queue, a quarter", 25600, 0, 40000, -16384, 26592 },
+	{ "a queue of a sixty-fourth", 25600, 625, 40000, 0, 26445 },
+	{ "of a thirty-second", 25600, 1250, 40000, 0, 25731 },
+	{ "18 packets stay", 4608, 20000, 40000, 0, 4608 },
+	{ "90 fall to 66", 23040, 20000, 40000, 0, 16896 },
+	{ "3 grow to 8", 768, 20000, 40000, 0, 2048 },
+	{ "growth 1: 72 stay", 18432, 20000, 40000, 16384, 18432 },
+	{ "growth 1/2: 36", 9216, 20000, 40000, 8192, 9216 },
+	{ "growth -1/2: 9", 2304, 20000, 40000, -8192, 2304 },
+	{ "growth -1: 4.5", 1152, 20000, 40000, -16384, 1152 },
+	{ "growth above 1", 18432, 20000, 40000, S16_MAX, 18432 },
+	{ "growth below -1", 1152, 20000, 40000, S16_MIN, 1152 },
+	{ "no packets", 0, 0, 40000, 0, 768 },
+	{ "largest window, no queue", 1U << 31, 0, U32_MAX, 16384, 2214595584ULL },
+	{ "largest window, largest RTT and queue", 1U << 31, 1 << 30, U32_MAX, -16384, 1717987261 },
+	{ "nothing explained", 1U << 31, 1 << 30, 0, 16384, 2 },
+	{ "nothing explained, no queue", 1U << 31, 0, 0, 0, 2214593280ULL },
+	{ "any queue", 1U << 31, U32_MAX, U32_MAX, 16384, 1073748136 },
+	{ "any queue, nothing explained", 1U << 31, U32_MAX, 0, 0, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(next, next_cases, name);
+
+static void next_cwnd_test(struct kunit *test)
 {
-	tcp_snd_cwnd_set(tcp_sk(sk), 1000);
-	tcp_sk(sk)->srtt_us = rtt_us << 3;
-	round_trip(sk, action, 0);
-	return tcp_snd_cwnd(tcp_sk(sk));
+	const struct next_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, ndm_next_cwnd(c->cwnd_fp, c->queue_us, c->explained_us, c->growth),
+			c->expected);
 }
 
-static void hesitation_test(struct kunit *test)
+/* Whatever the action is. */
+static void windows_grow_without_a_queue_test(struct kunit *test)
 {
-	struct sock *sk = new_socket(test);
+	u32 cwnd_fp, queue_us;
+	s32 growth;
 
-	tcp_sk(sk)->snd_ssthresh = 1;
-	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, window_after(sk, -4095, RTT_US), 1053);
-	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US), 1053);
-	KUNIT_EXPECT_EQ(test, window_after(sk, 1025, RTT_US), 1053);
-	/* An RTT a thirty-second longer, but less in flight than the path holds. */
-	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1053);
-	/* With a queue the policy decides: 1000 + 1 + sqrt(1000) / 4. */
-	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 8 * 9), 1008);
-	KUNIT_EXPECT_EQ(test, window_after(sk, -4095, RTT_US / 8 * 9), 849);
-	/* And after a loss. */
-	tcp_sk(sk)->total_retrans++;
-	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US), 1008);
+	for (cwnd_fp = NDM_CWND_MIN << NDM_CWND_FRAC; cwnd_fp <= 1U << 30; cwnd_fp *= 2)
+		for (queue_us = 0; queue_us <= RTT_US / 64; queue_us += RTT_US / 64)
+			for (growth = -16384; growth <= 16384; growth += 8192)
+				KUNIT_EXPECT_GT(test, ndm_next_cwnd(cwnd_fp, queue_us, RTT_US,
+								    growth), cwnd_fp);
+}
 
-	/* With as much in flight as the path holds, such an RTT is a queue. */
-	sk = new_socket(test);
-	tcp_sk(sk)->snd_ssthresh = 1;
-	tcp_sk(sk)->packets_out = 1000;
-	round_trip(sk, 0, 0);
-	window_after(sk, 0, RTT_US);
-	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1008);
+/* The window after many decisions with a queue of so many eighths of RTT_US. */
+static u32 resting_cwnd_fp(u32 cwnd_fp, u32 eighths, s16 growth)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		cwnd_fp = ndm_next_cwnd(cwnd_fp, eighths * RTT_US / 8, RTT_US, growth);
+	return cwnd_fp;
+}
+
+/* What all flows see, the queue, and not the window before decides on the window. */
+static void windows_converge_test(struct kunit *test)
+{
+	u32 eighths, last_fp = U32_MAX;
+
+	for (eighths = 1; eighths <= 64; eighths *= 2) {
+		u32 low_fp = resting_cwnd_fp(NDM_CWND_MIN << NDM_CWND_FRAC, eighths, 0);
+		u32 high_fp = resting_cwnd_fp(NDM_CWND_MAX << NDM_CWND_FRAC, eighths, 0);
+
+		/* A step of less than a 256th of a packet is none. */
+		KUNIT_EXPECT_LE(test, low_fp, high_fp);
+		KUNIT_EXPECT_LE(test, high_fp - low_fp, 8 / eighths + 1);
+		/* A longer queue makes it smaller, a larger action larger. */
+		KUNIT_EXPECT_LT(test, high_fp, last_fp);
+		KUNIT_EXPECT_GT(test, resting_cwnd_fp(low_fp, eighths, 1000), high_fp);
+		KUNIT_EXPECT_LT(test, resting_cwnd_fp(high_fp, eighths, -1000), low_fp);
+		last_fp = low_fp;
+	}
 }
 
 static void fractions_of_a_packet_add_up_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
-	int i;
 
 	tcp_snd_cwnd_set(tcp_sk(sk), 4);
-	/* Times 2^-0.375 plus 1 + sqrt(cwnd) / 4: 4.58, 5.07, 5.47, 5.80, 6.07. */
-	for (i = 0; i < 4; i++)
-		round_trip(sk, -6144, 0);
+	/* 3/4 of a packet and a thirty-second: 4.87, 5.77. */
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 4);
+	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 5);
-	round_trip(sk, -6144, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 6);
 }
 
-static void windows_converge_test(struct kunit *test)
+/* A decision after an interval with RTTs of @rtt_us, negative: none. Returns the window. */
+static u32 cwnd_after(struct sock *sk, u32 cwnd, int rtt_us, s16 growth)
 {
-	static const u32 first_cwnd[] = { 2, 10, 5000 };
-	u32 last_cwnd[ARRAY_SIZE(first_cwnd)];
-	int i, n;
+	struct rate_sample rs = ack_packets(sk, 10);
 
-	for (n = 0; n < ARRAY_SIZE(first_cwnd); n++) {
-		struct sock *sk = new_socket(test);
+	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+	rs.rtt_us = rtt_us;
+	next_actions[NDM_OUT_GROWTH] = growth;
+	control(sk, &rs, decide);
+	return tcp_snd_cwnd(tcp_sk(sk));
+}
 
-		tcp_snd_cwnd_set(tcp_sk(sk), first_cwnd[n]);
-		for (i = 0; i < 400; i++)
-			round_trip(sk, -2048, 0);
-		last_cwnd[n] = tcp_snd_cwnd(tcp_sk(sk));
-	}
-	KUNIT_EXPECT_EQ(test, last_cwnd[1], last_cwnd[0]);
-	KUNIT_EXPECT_EQ(test, last_cwnd[2], last_cwnd[0]);
+static void window_follows_queue_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 100, RTT_US, 0), 106);
+	/* The mean RTT of the interval counts, while the smoothed RTT stays. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 18, RTT_US / 2 * 3, 0), 18);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 18, RTT_US / 2 * 3, 16384), 36);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, RTT_US / 2 * 3, 0), 66);
+	/* Without an RTT there is no queue to follow, and it is no empty path. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, -1, 16384), 90);
+	/* The smallest window. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 2, RTT_US * 5 / 2, -16384), 2);
+}
+
+/* The time that packets wait for others to be sent is no queue. */
+static void wait_is_no_queue_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	cwnd_after(sk, 100, RTT_US, 0);
+	/* This interval, without a wait, takes a quarter of it away. */
+	ndm->measure.wait_us = RTT_US;
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 100, RTT_US / 2 * 3, 0), 106);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, 2);
 }
 
 static void no_decision_changes_nothing_test(struct kunit *test)
@@ -404,7 +466,7 @@ static void queue_ends_slow_start_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STEADY);
 	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
-	start_round(sk, 20, RTT_US);
+	start_round(sk, 20, RTT_US + RTT_US / 8);
 	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tp), 21);
 }
 
@@ -584,25 +646,66 @@ static void slow_start_end_test(struct kunit *test)
 			NDM_CWND_FRAC, c->expected);
 }
 
+/* Decisions with a rate that grows by a tenth, until slow start begins, at most 8. */
+static int decisions_to_slow_start(struct sock *sk)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct rate_sample rs;
+	int i;
+
+	for (i = 0; i < 8 && !ndm_in_slow_start(ndm->phase); i++) {
+		ndm->memory->train.spread = true;
+		rs = ack_packets(sk, 10 + i);
+		control(sk, &rs, decide);
+	}
+	return i;
+}
+
 /* The link has become faster: slow start begins again. */
 static void faster_link_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
-	struct rate_sample rs;
-	int i;
 
 	set_window(sk, 20);
-	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_FALSE(test, ndm_in_slow_start(ndm->phase));
-		ndm->memory->train.spread = true;
-		rs = ack_packets(sk, 10 + i);
-		control(sk, &rs, decide);
-	}
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, decisions_to_slow_start(sk), 3);
 	/* Trains of the slower link tell nothing. */
 	KUNIT_EXPECT_FALSE(test, ndm->memory->train.last_spread);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
 	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, 0);
+}
+
+/* Where a queue has just gone, a larger rate may be that of flows which have given way. */
+static void faster_link_needs_an_empty_path_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	int i;
+
+	for (i = 1; i <= NDM_FASTER_EMPTY + 1; i++) {
+		cwnd_after(sk, 20, RTT_US, 0);
+		KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, min(i, NDM_FASTER_EMPTY));
+	}
+	/* The longest RTT of an empty path, and a queue of a thirty-second. */
+	cwnd_after(sk, 20, RTT_US + RTT_US / 32 - 1, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, NDM_FASTER_EMPTY);
+	cwnd_after(sk, 20, RTT_US + RTT_US / 32, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, 0);
+	/* The second larger rate comes too early, after two such decisions; the fourth does not. */
+	tcp_snd_cwnd_set(tcp_sk(sk), 20);
+	KUNIT_EXPECT_EQ(test, decisions_to_slow_start(sk), 5);
+
+	/* So is a loss. */
+	sk = new_socket(test);
+	ndm = inet_csk_ca(sk);
+	for (i = 0; i < NDM_FASTER_EMPTY; i++)
+		round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, NDM_FASTER_EMPTY);
+	lose(sk, 1);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, 0);
 }
 
 static void few_or_delayed_acks_test(struct kunit *test)
@@ -659,7 +762,7 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 11);
 }
 
 struct few_case {
@@ -770,7 +873,7 @@ static struct sock *socket_before_drain(struct kunit *test)
 	int i;
 
 	tcp_sk(sk)->srtt_us = RTT_US / 2 << 3;
-	for (i = 1; i < NDM_DRAIN_FIRST; i++)
+	for (i = 0; i < NDM_DRAIN_SOON; i++)
 		round_with_rtt(sk, RTT_US / 2, 0);
 	tcp_sk(sk)->srtt_us = RTT_US << 3;
 	tcp_snd_cwnd_set(tcp_sk(sk), 100);
@@ -783,9 +886,9 @@ static void drain_test(struct kunit *test)
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's is 100 + 1 + 10 / 4, the kernel's 37.5 rounded up, and one. */
+	/* The flow's is (100 + 12.4) / 2, the kernel's 37.5 rounded up, and one. */
 	round_with_rtt(sk, RTT_US, 0);
-	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 103);
+	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 56);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 39);
 	/* The action is ignored: two RTTs of before, and an interval that is measured. */
 	round_with_rtt(sk, RTT_US, 16384);
@@ -794,13 +897,13 @@ static void drain_test(struct kunit *test)
 	round_with_rtt(sk, RTT_US / 2, -16384);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 39);
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 1);
-	/* Half of the RTT was the flow's queue: a half and a quarter of that stay of 103.5. */
+	/* Half of the RTT was the flow's queue: a half and a quarter of that stay of 56.2. */
 	round_with_rtt(sk, RTT_US / 2, 16384);
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 64);
-	/* 64.7 / 16 + 1 + sqrt(64.7) / 4 */
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 35);
+	/* 35.1 + 3 / 4 + 35.1 / 32 */
 	round_with_rtt(sk, RTT_US / 2, -16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 7);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 36);
 }
 
 /* Two RTTs are no two intervals where intervals are longer or end early. */
@@ -878,7 +981,7 @@ static void drain_without_rtt_test(struct kunit *test)
 	rs.rtt_us = -1;
 	control(sk, &rs, decide);
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 103);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 56);
 	KUNIT_EXPECT_EQ(test, ndm->memory->drain.flat_us, 0);
 	KUNIT_EXPECT_EQ(test, (int)ndm->memory->contest.findings, 0);
 }
@@ -906,9 +1009,9 @@ static void own_queue_does_not_come_back_test(struct kunit *test)
 {
 	struct sock *sk = socket_before_drain(test);
 
-	/* 103 packets, of which the path holds a quarter, and a quarter of that. */
+	/* (100 + 21) / 4 packets, of which the path holds a quarter, and a quarter of that. */
 	drain_with_rtts(sk, 2 * RTT_US, RTT_US / 2);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 32);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 9);
 }
 
 struct route_case {
@@ -962,12 +1065,35 @@ static void no_drain_in_recovery_or_unused_test(struct kunit *test)
 
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 103);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 56);
 	sk = socket_before_drain(test);
 	tcp_sk(sk)->is_cwnd_limited = 0;
 	tcp_sk(sk)->snd_ssthresh = 1;
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 100);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 56);
+}
+
+/* The flow's window falls from 150 packets, and the RTT with it, or the window rests at 18. */
+static void own_window_is_no_drain_test(struct kunit *test)
+{
+	static const u32 windows[] = { 150, 18 };
+	int i, n;
+
+	for (n = 0; n < ARRAY_SIZE(windows); n++) {
+		struct sock *sk = new_socket(test);
+		struct ndm_sock *ndm = inet_csk_ca(sk);
+
+		ndm->memory->drain.before_us = RTT_US;
+		for (i = 0; i < NDM_DRAIN_SOON; i++)
+			round_with_rtt(sk, RTT_US, 0);
+		set_window(sk, windows[n]);
+		round_with_rtt(sk, RTT_US / 2 * 3, 0);
+		round_with_rtt(sk, RTT_US / 2 * 3, 0);
+		KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
+		/* Three quarters of the queue have gone. */
+		round_with_rtt(sk, RTT_US / 8 * 9, 0);
+		KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, n ? 2 : 0);
+	}
 }
 
 /* -- contest --------------------------------------------------------------- */
@@ -1008,26 +1134,26 @@ static void contest_test(struct kunit *test)
 	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, 20 << NDM_CWND_FRAC);
 	/*
 	 * The fourth finds that it has grown by an eighth: the window from before the first, which
-	 * was 100 / sqrt(2) + 1 + 10 / 4.
+	 * was (100 + 6 sqrt(0.86)) / 1.8.
 	 */
 	drain_beside_others(sk, 18000);
 	KUNIT_EXPECT_TRUE(test, c->on);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 58);
 	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
 	/* The bound sets the window, whatever the policy wants, and begins with it. */
 	round_with_rtt(sk, 36000, -16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 58);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
-			RATE(74, RTT_US, 250) / 1000);
-	/* A quarter and a packet more: 74.2 + 18.6 + 1. */
+			RATE(58, RTT_US, 250) / 1000);
+	/* A quarter and a packet more: 58.6 + 14.7 + 1. */
 	round_with_rtt(sk, 36000, -16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 93);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
 	/* A loss shows that the link is full: 0.7 of the window, then a packet more. */
 	lose(sk, 1);
 	round_with_rtt(sk, 36000, 16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 65);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
 	round_with_rtt(sk, 36000, 16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 66);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 52);
 }
 
 /* The window of a drain comes back whole in contest: its queue is needed. */
@@ -1114,18 +1240,17 @@ static void unused_window_shrinks_on_queue_or_loss_test(struct kunit *test)
 	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tcp_snd_cwnd_set(tp, 100);
-	round_trip(sk, -8192, 0);
+	round_trip(sk, 0, 0);
 	tp->is_cwnd_limited = 0;
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
-	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	tp->snd_ssthresh = 1;
+	/* A sixteenth of the minimum RTT: (1000 + 12 sqrt(1/8)) * 16/17 if it were used. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 16 * 17, 0), 1000);
 	tp->total_retrans = 1;
-	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 55);
-	tp->srtt_us = RTT_US / 8 * 9 << 3;
-	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 42);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 16 * 17, 0), 945);
+	/* An eighth: (1000 + 12 sqrt(3/16)) * 8/9. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 8 * 9, 0), 893);
+	tp->is_cwnd_limited = 1;
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 16 * 17, 0), 945);
 }
 
 static void early_end_test(struct kunit *test)
@@ -1185,7 +1310,7 @@ static void mtu_probe_in_drain_test(struct kunit *test)
 	/* Packets are three times as large: a third of them fits. */
 	tcp_snd_cwnd_set(tp, 13);
 	round_with_rtt(sk, RTT_US, 0);
-	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 34);
+	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 18);
 }
 
 struct pacing_case {
@@ -1222,7 +1347,8 @@ static void pacing_test(struct kunit *test)
 	tcp_sk(sk)->snd_cwnd_clamp = c->cwnd;	/* no growth */
 	tcp_sk(sk)->srtt_us = c->srtt_us << 3;
 	sk->sk_max_pacing_rate = min_t(u64, c->max, ~0UL);
-	round_trip(sk, 0, c->action);
+	next_actions[NDM_OUT_PACING] = c->action;
+	cwnd_after(sk, c->cwnd, c->srtt_us ? RTT_US : -1, 0);
 	rate = READ_ONCE(sk->sk_pacing_rate);
 	/* Gains are rounded to 16 fraction bits. */
 	KUNIT_EXPECT_GE(test, rate, c->expected - c->expected / 20000 - 1);
@@ -1251,9 +1377,8 @@ static void mark_test(struct kunit *test)
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 71);
-	/* The policy may choose less. */
-	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
+	/* A queue as long as the RTT without it: half of 71.9 and 6.2 packets. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 71, 2 * RTT_US, -8192), 39);
 }
 
 /* An interval lasts 1 ms at least, which is ten round trips of a data centre. */
@@ -1714,13 +1839,16 @@ static void timeout_in_recovery_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
+	int i;
 
 	/* The recovery begins with a window of 1000, and the policy reduces it. */
 	tcp_snd_cwnd_set(tp, 1000);
 	tp->prior_cwnd = 1000;
 	change_state(sk, TCP_CA_Recovery);
-	while (tcp_snd_cwnd(tp) > 50)
-		round_trip(sk, -16384, 0);
+	round_trip(sk, 0, 0);
+	for (i = 0; i < 20 && tcp_snd_cwnd(tp) > 50; i++)
+		cwnd_after(sk, tcp_snd_cwnd(tp), 2 * RTT_US, 0);
+	KUNIT_EXPECT_LE(test, tcp_snd_cwnd(tp), 50);
 	set_window(sk, 50);
 	time_out(sk, 0, 0);
 	acked(sk, 100);
@@ -1750,13 +1878,13 @@ static void timeout_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 39. */
+	/* The flow's window is 56, the kernel's 39. */
 	round_with_rtt(sk, RTT_US, 0);
-	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 103);
+	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 56);
 	time_out(sk, 0, 0);
 	acked(sk, 100);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
-	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 103);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 28);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 56);
 }
 
 static void late_undo_test(struct kunit *test)
@@ -1834,12 +1962,12 @@ static void packet_conservation_test(struct kunit *test)
 	tp->packets_out = 30;
 	acked(sk, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
-	/* ssthresh is the flow's window, which the next decision changes: 70.7 + 1 + 10 / 4. */
+	/* ssthresh is the flow's window, to which a decision adds 3 / 2 + 100 / 32. */
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 100);
 	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 104);
 	acked(sk, 1);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 104);
 }
 
 static void largest_window_of_kernel_test(struct kunit *test)
@@ -1921,15 +2049,15 @@ static void restart_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 39. */
+	/* The flow's window is 56, the kernel's 39. */
 	round_with_rtt(sk, RTT_US, 0);
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(1010);
 	ndm_op_tx_start(sk);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
-	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 76);
-	/* Ten packets are acknowledged; 1 + sqrt(61) / 4 more. */
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 28);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 42);
+	/* Ten packets are acknowledged, and (38 + 12.4) / 2 stay. */
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 63);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
 }
 
 static void lost_packets_are_not_idle_test(struct kunit *test)
@@ -2007,9 +2135,12 @@ static void reno_test(struct kunit *test)
 static struct kunit_case control_cases[] = {
 	KUNIT_CASE(one_decision_per_interval_test),
 	KUNIT_CASE_PARAM(window_test, window_gen_params),
-	KUNIT_CASE(hesitation_test),
-	KUNIT_CASE(fractions_of_a_packet_add_up_test),
+	KUNIT_CASE_PARAM(next_cwnd_test, next_gen_params),
+	KUNIT_CASE(windows_grow_without_a_queue_test),
 	KUNIT_CASE(windows_converge_test),
+	KUNIT_CASE(fractions_of_a_packet_add_up_test),
+	KUNIT_CASE(window_follows_queue_test),
+	KUNIT_CASE(wait_is_no_queue_test),
 	KUNIT_CASE(no_decision_changes_nothing_test),
 	KUNIT_CASE_PARAM(slow_start_queue_test, queue_gen_params),
 	KUNIT_CASE(slow_start_test),
@@ -2020,6 +2151,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(spread_trains_limit_slow_start_test),
 	KUNIT_CASE_PARAM(slow_start_end_test, end_gen_params),
 	KUNIT_CASE(faster_link_test),
+	KUNIT_CASE(faster_link_needs_an_empty_path_test),
 	KUNIT_CASE(few_or_delayed_acks_test),
 	KUNIT_CASE(undo_does_not_restart_test),
 	KUNIT_CASE(loss_ends_slow_start_test),
@@ -2034,6 +2166,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(own_queue_does_not_come_back_test),
 	KUNIT_CASE_PARAM(longer_route_test, route_gen_params),
 	KUNIT_CASE(no_drain_in_recovery_or_unused_test),
+	KUNIT_CASE(own_window_is_no_drain_test),
 	KUNIT_CASE(mtu_probe_in_drain_test),
 	KUNIT_CASE(contest_test),
 	KUNIT_CASE(drain_in_contest_test),

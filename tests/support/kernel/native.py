@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,12 +103,15 @@ class Native:
         self._library.ndm_user_exp2(_pointer(x), _pointer(y), ctypes.c_uint(x.size))
         return y
 
-    def next_cwnd(self, cwnd_fp: NDArray[np.uint32], growth: Int16) -> NDArray[np.uint64]:
-        """ndm_next_cwnd of each window and action; both arrays have the same shape."""
+    def next_cwnd(
+        self, cwnd_fp: NDArray[Any], queue_us: NDArray[Any], explained_us: NDArray[Any], growth: NDArray[Any]
+    ) -> NDArray[np.uint64]:
+        """ndm_next_cwnd of each window, queue, RTT without it and action; arrays of integers of the same shape."""
         y = np.empty(cwnd_fp.shape, np.uint64)
-        self._library.ndm_user_next_cwnd(
-            _pointer(cwnd_fp), _pointer(growth), _pointer(y), ctypes.c_uint(cwnd_fp.size)
-        )
+        arguments = [np.ascontiguousarray(each, np.uint32) for each in (cwnd_fp, queue_us, explained_us)]
+        arguments.append(np.ascontiguousarray(growth, np.int16))
+        assert all(each.shape == y.shape for each in arguments)
+        self._library.ndm_user_next_cwnd(*map(_pointer, arguments), _pointer(y), ctypes.c_uint(y.size))
         return y
 
     def quarter_octave(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.int32]:

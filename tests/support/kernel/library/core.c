@@ -61,10 +61,11 @@ void ndm_user_quarter_octave(const u32 *a, const u32 *b, s32 *y,
 		y[n] = ndm_quarter_octave(a[n], b[n]);
 }
 
-/* cwnd_fp, growth, y (count) */
-void ndm_user_next_cwnd(const u32 *cwnd_fp, const s16 *growth, u64 *y,
+/* cwnd_fp, queue_us, explained_us, growth, y (count) */
+void ndm_user_next_cwnd(const u32 *cwnd_fp, const u32 *queue_us,
+			const u32 *explained_us, const s16 *growth, u64 *y,
 			unsigned int count)
 {
 	for (unsigned int n = 0; n < count; n++)
-		y[n] = ndm_next_cwnd(cwnd_fp[n], growth[n]);
+		y[n] = ndm_next_cwnd(cwnd_fp[n], queue_us[n], explained_us[n], growth[n]);
 }
