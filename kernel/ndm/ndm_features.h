@@ -71,7 +71,7 @@
  * A rate larger by 1/NDM_FASTER_STEP than all before may be that of a faster link. After a loss
  * a flow may not have filled the link: not for so many intervals.
  */
-#define NDM_FASTER_STEP 20
+#define NDM_FASTER_STEP 64
 #define NDM_FASTER_AFTER 8	/* at most 16: the bits of loss_ring */
 #define NDM_FASTER_EMPTY 2	/* decisions in a row without a queue */
 
