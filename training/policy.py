@@ -23,8 +23,7 @@ from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 
 OBSERVATION_SIZE = len(FEATURES)
 ACTION_SIZE = len(ACTIONS)
-# The action that keeps a window of ten packets, the initial window of RFC 6928: ndm_window.h.
-INITIAL_ACTION = (math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)
+INITIAL_ACTION = (0.0, 0.0)  # the law as it is without a policy: ndm_window.h
 AVERAGE_RATES = (1 / 4, 1 / 16, 1 / 64)  # per decision, of the critic's exponential averages
 
 
@@ -32,7 +31,7 @@ class Policy(nn.Module):
     """The network that is exported: ``h' = tanh(W x + U h + b)``, then a linear read-out of the two actions.
 
     The mean action is the read-out clamped to [-1, 1]. The recurrent state is zero when a connection begins. A new
-    policy's action is close to `INITIAL_ACTION` for any input: cwnd stays at about ten packets, with neutral pacing.
+    policy's action is close to `INITIAL_ACTION` for any input.
 
     blind: names of inputs (env.schema.FEATURES) that are masked. recurrent: False masks the recurrent weights. Masked
     weights are zero and get no gradient, so that they stay zero with any optimizer and in int16; the exported network
