@@ -283,7 +283,7 @@ static void check_flow(void)
 	REQUIRE(memory->contest.findings < NDM_CONTEST_FINDINGS);
 	REQUIRE(memory->bound.own <= NDM_BOUND_OWN_MAX << NDM_BOUND_OWN_FRAC);
 	REQUIRE(memory->spurious <= s.tp.total_retrans);
-	REQUIRE(memory->empty <= 3);
+	REQUIRE(memory->empty <= 2);
 	REQUIRE(sk->sk_pacing_rate <= sk->sk_max_pacing_rate);
 	REQUIRE(sk->sk_pacing_rate);
 }
@@ -308,7 +308,7 @@ static void check_window(void)
 		REQUIRE(memory->drain.decisions < NDM_DRAIN_SOON - 2);
 	/* A faster link, after three decisions without a queue or a loss, or a longer route. */
 	if (before.phase == NDM_STEADY && ndm_in_slow_start(ndm->phase) && !memory->contest.on)
-		REQUIRE(before.empty == 3 || before.rerouted);
+		REQUIRE(before.empty == 2 || before.rerouted);
 	/* A longer route has other queues. */
 	REQUIRE(!memory->rerouted || !memory->bound.most_us);
 	if (before.phase != NDM_STEADY || ndm->phase != NDM_STEADY)

@@ -34,10 +34,10 @@ static void check_queue_ratio(u32 queue_us, u32 explained_us)
 static void check_next_cwnd(u32 cwnd_fp, u32 queue_us, u32 explained_us, s16 growth)
 {
 	long double explained = explained_us ? explained_us : 1, u = queue_us / explained;
-	long double factor = powl(4, fmaxl(-1, fminl(growth / 16384.0L, 1)));
+	long double factor = powl(2, fmaxl(-1, fminl(growth / 16384.0L, 1)));
 	long double added_fp = 256 * 12 * factor * sqrtl(fminl(u, 65535.875L) + 1 / 16.0L);
-	/* The square of ndm_exp2(), which is exact at -1, 0 and 1, and 16 bits of it. */
-	long double inexact = growth % 16384 && abs(growth) < 16384 ? 1.3e-4L * added_fp : 0;
+	/* ndm_exp2() is exact at -1, 0 and 1. */
+	long double inexact = growth % 16384 && abs(growth) < 16384 ? 6e-5L * added_fp : 0;
 	/* The root is rounded down after 8 bits, that of a ratio rounded down after 16. */
 	long double rounded = 12 * factor * (1 + 1 / 128.0L) + 1;
 	long double empty_fp = u < 1 / 32.0L ? cwnd_fp * (1 / 32.0L - u) : 0;

@@ -137,7 +137,7 @@ static void one_decision_per_interval_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 }
 
-/* The path has no queue: a decision adds a thirty-second and 3 * 4^action packets. */
+/* The path has no queue: a decision adds a thirty-second and 3 * 2^action packets. */
 struct window_case {
 	const char *name;
 	u32 cwnd;
@@ -149,15 +149,15 @@ struct window_case {
 static const struct window_case window_cases[] = {
 	{ "action 0", 10, 0, true, ~0U, 13 },
 	{ "action 0 on a large window", 10000, 0, true, ~0U, 10315 },
-	{ "action 1", 100, 16384, true, ~0U, 115 },
-	{ "action 0.5", 100, 8192, true, ~0U, 109 },
-	{ "action -1", 100, -16384, true, ~0U, 103 },
+	{ "action 1", 100, 16384, true, ~0U, 109 },
+	{ "action 0.5", 100, 8192, true, ~0U, 107 },
+	{ "action -1", 100, -16384, true, ~0U, 104 },
 	{ "an unused window does not grow", 10, 16384, false, ~0U, 10 },
 	{ "the maximum stays", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
 	{ "growth ends at the maximum", NDM_CWND_MAX - 1, -16384, true, ~0U, NDM_CWND_MAX },
-	{ "growth ends at the socket's clamp", 100, 16384, true, 110, 110 },
-	{ "actions above 1 are clamped", 100, S16_MAX, true, ~0U, 115 },
-	{ "actions below -1 are clamped", 100, S16_MIN, true, ~0U, 103 },
+	{ "growth ends at the socket's clamp", 100, 16384, true, 105, 105 },
+	{ "actions above 1 are clamped", 100, S16_MAX, true, ~0U, 109 },
+	{ "actions below -1 are clamped", 100, S16_MIN, true, ~0U, 104 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(window, window_cases, name);
@@ -176,7 +176,7 @@ static void window_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), c->expected);
 }
 
-/* With a queue of half of the RTT, a decision adds 9 * 4^growth packets, and a third goes. */
+/* With a queue of half of the RTT, a decision adds 9 * 2^growth packets, and a third goes. */
 struct next_case {
 	const char *name;
 	u32 cwnd_fp, queue_us, explained_us;
@@ -186,25 +186,23 @@ struct next_case {
 
 static const struct next_case next_cases[] = {
 	{ "no queue: 100 + 3 + 100 / 32", 25600, 0, 40000, 0, 27168 },
-	{ "no queue, four times as much", 25600, 0, 40000, 16384, 29472 },
-	{ "no queue, a quarter", 25600, 0, 40000, -16384, 26592 },
+	{ "no queue, twice as much", 25600, 0, 40000, 16384, 27936 },
+	{ "no queue, half", 25600, 0, 40000, -16384, 26784 },
 	{ "a queue of a sixty-fourth", 25600, 625, 40000, 0, 26445 },
 	{ "of a thirty-second", 25600, 1250, 40000, 0, 25731 },
 	{ "18 packets stay", 4608, 20000, 40000, 0, 4608 },
 	{ "90 fall to 66", 23040, 20000, 40000, 0, 16896 },
 	{ "3 grow to 8", 768, 20000, 40000, 0, 2048 },
-	{ "growth 1: 72 stay", 18432, 20000, 40000, 16384, 18432 },
-	{ "growth 1/2: 36", 9216, 20000, 40000, 8192, 9216 },
-	{ "growth -1/2: 9", 2304, 20000, 40000, -8192, 2304 },
-	{ "growth -1: 4.5", 1152, 20000, 40000, -16384, 1152 },
-	{ "growth above 1", 18432, 20000, 40000, S16_MAX, 18432 },
-	{ "growth below -1", 1152, 20000, 40000, S16_MIN, 1152 },
+	{ "growth 1: 36 stay", 9216, 20000, 40000, 16384, 9216 },
+	{ "growth -1: 9", 2304, 20000, 40000, -16384, 2304 },
+	{ "growth above 1", 9216, 20000, 40000, S16_MAX, 9216 },
+	{ "growth below -1", 2304, 20000, 40000, S16_MIN, 2304 },
 	{ "no packets", 0, 0, 40000, 0, 768 },
-	{ "largest window, no queue", 1U << 31, 0, U32_MAX, 16384, 2214595584ULL },
-	{ "largest window, largest RTT and queue", 1U << 31, 1 << 30, U32_MAX, -16384, 1717987261 },
+	{ "largest window, no queue", 1U << 31, 0, U32_MAX, 16384, 2214594048ULL },
+	{ "largest window, largest RTT and queue", 1U << 31, 1 << 30, U32_MAX, -16384, 1717987604 },
 	{ "nothing explained", 1U << 31, 1 << 30, 0, 16384, 2 },
 	{ "nothing explained, no queue", 1U << 31, 0, 0, 0, 2214593280ULL },
-	{ "any queue", 1U << 31, U32_MAX, U32_MAX, 16384, 1073748136 },
+	{ "any queue", 1U << 31, U32_MAX, U32_MAX, 16384, 1073744980 },
 	{ "any queue, nothing explained", 1U << 31, U32_MAX, 0, 0, 0 },
 };
 
@@ -266,11 +264,11 @@ static void fractions_of_a_packet_add_up_test(struct kunit *test)
 	struct sock *sk = new_socket(test);
 
 	tcp_snd_cwnd_set(tcp_sk(sk), 4);
-	/* 3/4 of a packet and a thirty-second: 4.87, 5.77. */
-	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 4);
+	/* One and a half packets and a thirty-second: 5.62, 7.3. */
 	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 5);
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 7);
 }
 
 /* A decision after an interval with RTTs of @rtt_us, negative: none. Returns the window. */

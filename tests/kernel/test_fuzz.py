@@ -235,7 +235,7 @@ FAULTS = (
           "division by zero"),
     Fault("the root of a long queue wraps", "law", "ndm/ndm_window.h", "U32_MAX - (1 << 13));", "U32_MAX);",
           "does not hold"),
-    Fault("the factor is 2^growth", "law", "ndm/ndm_window.h", "(factor * factor >> 16)", "factor", "does not hold"),
+    Fault("the action does not count", "law", "ndm/ndm_window.h", "ndm_exp2(growth)", "65536", "does not hold"),
     Fault("the window of an empty path grows in 32 bits", "law", "ndm/ndm_window.h",
           "(u64)cwnd_fp * (NDM_EMPTY - ratio)", "cwnd_fp * (NDM_EMPTY - ratio)", "does not hold"),
     Fault("what is added does not run down with the queue", "law", "ndm/ndm_window.h",

@@ -50,7 +50,7 @@ def any_arguments(seed: int) -> tuple[Integers, Integers, Integers, Integers]:
 
 def added(u: Any, growth: Any) -> Floats:
     """Return the packets that a decision adds. u: the queue over the RTT without it."""
-    return np.asarray(12 * 4.0 ** (growth / ONE) * np.sqrt(np.minimum(u, 2**16) + 1 / 16))
+    return np.asarray(12 * 2.0 ** (growth / ONE) * np.sqrt(np.minimum(u, 2**16) + 1 / 16))
 
 
 def resting(native: Native, first: int, u: Floats, growth: Integers) -> Floats:
@@ -82,9 +82,9 @@ def test_window_grows_with_window_and_action(native: Native) -> None:
 
 
 def test_longer_queue_leaves_less_of_a_large_window(native: Native) -> None:
-    """The derivative by the queue is negative from 21 * 4^growth packets on."""
+    """The derivative by the queue is negative from 21 * 2^growth packets on."""
     cwnd_fp, queue_us, explained_us, growth = any_arguments(4)
-    factor = 4.0 ** (growth / ONE)
+    factor = 2.0 ** (growth / ONE)
     cwnd_fp = np.minimum(np.maximum(cwnd_fp, 21 * 256 * factor + 1), CWND_MAX << 8)
     longer_us = np.minimum(queue_us + magnitudes(np.random.default_rng(5), 1, 2**20), 2**30)
     before = native.next_cwnd(cwnd_fp, queue_us, explained_us, growth).astype(np.int64)
@@ -105,11 +105,11 @@ def test_all_windows_come_to_that_of_the_queue(native: Native, action: float) ->
     assert np.all(np.diff(expected) < 0), "a longer queue leaves less"
 
 
-def test_action_scales_the_resting_window_by_four(native: Native) -> None:
+def test_action_scales_the_resting_window_by_two(native: Native) -> None:
     u = np.array([1 / 8, 1 / 2, 2.0])
     small, neutral, large = (resting(native, 100, u, np.full(3, growth)) for growth in (-ONE, 0, ONE))
-    assert neutral == pytest.approx(4 * small, rel=0.02, abs=0.1)
-    assert large == pytest.approx(4 * neutral, rel=0.02, abs=0.1)
+    assert neutral == pytest.approx(2 * small, rel=0.02, abs=0.1)
+    assert large == pytest.approx(2 * neutral, rel=0.02, abs=0.1)
 
 
 def test_windows_without_a_queue_grow_whatever_the_action(native: Native) -> None:
