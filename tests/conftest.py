@@ -117,10 +117,16 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def cluster(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
     """A Ray cluster of this machine: a head of one core (or of as many as the test's parameter says), to which nodes
-    can be added; one pytest worker has it. This process gives its token to the clients and nodes that it starts."""
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    can be added; one pytest worker has it. This process gives its token to the clients and nodes that it starts, and
+    none of Ray's settings that an earlier test's Ray without a cluster left in its environment."""
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
     from ray.cluster_utils import Cluster
 
     with (tmp_path_factory.getbasetemp().parent / "ray.lock").open("w") as lock:

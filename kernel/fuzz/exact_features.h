@@ -131,6 +131,12 @@ static inline u32 exact_min_rtt(struct exact_window *w, u32 now_us, u32 srtt_us)
 	return least < EXACT_NO_RTT ? least : 0;
 }
 
+/* Whether a queue is an eighth of the minimum RTT, rounded down, or 16 ms. */
+static inline bool exact_is_queue(s64 queue_us, s64 min_rtt_us)
+{
+	return 8 * queue_us + 7 >= min_rtt_us || queue_us >= 16000;
+}
+
 /*
  * A drain is over: of these mean RTTs before and in it, and of this smallest RTT in it. One that
  * changed nothing has found a longer route: at once within an eighth of the known one, else where
@@ -146,7 +152,7 @@ static inline bool exact_route(struct exact_connection *c, u32 now_us, s64 befor
 		return false;
 	if (known_us && known_us < small_us)
 		small_us = known_us;
-	if (least_us - min_rtt_us >= min_t(u32, min_rtt_us / 8, 16000)) {
+	if (exact_is_queue(least_us - min_rtt_us, min_rtt_us)) {
 		u64 large_us = known_us > least_us ? known_us : least_us;
 
 		if (!known_us || large_us > small_us + small_us / 64) {

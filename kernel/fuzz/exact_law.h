@@ -14,6 +14,7 @@
 #include "ndm/ndm_contest.h"
 #include "ndm/ndm_drain.h"
 #include "ndm/ndm_slow_start.h"
+#include "exact_features.h"
 #include "require.h"
 
 #define CWND_FP_MIN (NDM_CWND_MIN << NDM_CWND_FRAC)
@@ -62,8 +63,7 @@ static bool exact_queue(s64 low_rtt_us, s64 min_rtt_us)
 {
 	s64 queue_us = low_rtt_us - min_rtt_us;
 
-	return min_rtt_us && queue_us >= 250 &&
-	       (8 * queue_us > min_rtt_us - 8 || queue_us >= 16000);
+	return min_rtt_us && queue_us >= 250 && exact_is_queue(queue_us, min_rtt_us);
 }
 
 static void check_grow(u32 cwnd_fp, u32 acked, u32 bdp_fp)
@@ -108,12 +108,6 @@ static void check_end(u32 cwnd_fp, const struct ndm_measure *m, bool grows)
 static s64 exact_queue_us(s64 rtt_us, s64 explained_us)
 {
 	return rtt_us > explained_us ? rtt_us - explained_us : 0;
-}
-
-/* Whether a queue is an eighth of the minimum RTT, rounded down, or 16 ms. */
-static bool exact_is_queue(s64 queue_us, s64 min_rtt_us)
-{
-	return 8 * queue_us + 7 >= min_rtt_us || queue_us >= 16000;
 }
 
 /* Whether the RTT has fallen as where another flow drains. @wait: of the drains; may begin */
