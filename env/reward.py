@@ -4,7 +4,7 @@ With x the goodput over the flow's reference goodput, q the queueing delay, r th
 
     utility  = x / 2 + (1 + log10(x) / 2) / 2          0 below 0.01, and 1 at 1; nothing is added above x = 1
     goodput  =  weights.goodput * utility
-    delay    = -weights.delay * ln(1 + q / (r + 10 ms))
+    delay    = -weights.delay * ln(1 + max(0, q - r / 8) / (r + 10 ms))
     loss     = -weights.loss * (share of retransmitted packets - the path's own random loss)
     fairness = -weights.fairness * log2(x) where x > 1 and other flows are on the path, else 0
     reward   =  goodput + delay + loss + fairness
@@ -17,7 +17,8 @@ slightest queue. Both are concave: a steady rate beats one that swings around th
 is gained, so a flow does not profit from more than its share or from bursts after a pause.
 
 The logarithm of the delay keeps a slope at queues of several round trips and has slope 1 where there is hardly any
-queue. Ten milliseconds are added because users do not notice a shorter queue.
+queue. Ten milliseconds are added because users do not notice a shorter queue. A queue of an eighth of the reference
+RTT is free: without one a flow cannot tell whether the link carries more, nor come to even shares with others.
 
 Goodput counts what was delivered, selectively acknowledged packets included. The cumulative acknowledgement stands
 still behind a hole and then jumps: it would charge a sender for the order in which the network delivers, and hide the
@@ -42,6 +43,7 @@ import numpy.typing as npt
 from env.markdown import markdown_table
 
 LOWEST_SHARE = 0.01  # of the reference goodput; the logarithmic half is 0 at and below it
+FREE_QUEUE = 1 / 8  # of the reference RTT: such a queueing delay costs nothing
 UNNOTICED_MS = 10.0  # queueing delay that users do not notice, added to the scale of the delay
 LEAST_MBPS = 1e-3  # the reference goodput counts as at least this, also on a link that carries nothing for a while
 
@@ -119,7 +121,8 @@ def _goodput(performance: Performance, _: Reference) -> Numbers:
 
 
 def _delay(performance: Performance, reference: Reference) -> Numbers:
-    return -np.log1p(performance.queueing_delay_ms / (reference.rtt_ms + UNNOTICED_MS))
+    beyond_ms = np.maximum(0.0, performance.queueing_delay_ms - FREE_QUEUE * reference.rtt_ms)
+    return -np.log1p(beyond_ms / (reference.rtt_ms + UNNOTICED_MS))
 
 
 def _loss(performance: Performance, reference: Reference) -> Numbers:
@@ -147,7 +150,7 @@ class RewardWeights:
     """
 
     goodput: float = _term(1.0, _goodput, "0 to 1", "utility of the goodput, relative to the fair share")
-    delay: float = _term(0.3, _delay, "nats", "queueing delay, relative to the RTT without a queue")
+    delay: float = _term(0.3, _delay, "nats", "queueing delay beyond an eighth of the RTT without a queue, relative to that RTT")
     loss: float = _term(1.0, _loss, "share of packets", "retransmissions beyond the path's random loss")
     fairness: float = _term(0.3, _fairness, "octaves", "goodput above the fair share of a link with other flows")
 

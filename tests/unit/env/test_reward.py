@@ -72,6 +72,13 @@ def test_every_term_has_weight_name_and_documentation() -> None:
         assert outcome.terms[name] == pytest.approx(getattr(WEIGHTS, name) * formulas[name])
 
 
+@pytest.mark.parametrize(("queue_ms", "delay"), [(0, 0), (5.1, 0), (5.2, -0.0002), (5.15 + 51.2, -0.3 * 0.6931)])
+def test_a_queue_of_an_eighth_of_the_rtt_is_free(queue_ms: float, delay: float) -> None:
+    """Without a queue the RTT is 41.2 ms, with the time of a packet: 5.15 ms are free."""
+    terms = outcome_of(second_of(10, 41.2112 + queue_ms)).terms
+    assert terms["delay"] == pytest.approx(delay, abs=1e-4)
+
+
 def test_new_term_of_weight_0_changes_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
     interval = between(Counted(), second_of(10, rtt_ms=50))
     before = compute_reward(interval, reference(BOTTLENECK), RewardWeights())
