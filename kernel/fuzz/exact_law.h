@@ -110,6 +110,25 @@ static s64 exact_queue_us(s64 rtt_us, s64 explained_us)
 	return rtt_us > explained_us ? rtt_us - explained_us : 0;
 }
 
+/* The queue for the window. One of a thirty-second in the interval before has been answered. */
+static void check_window_queue(s64 mean_us, s64 least_us, s64 last_us, s64 variation,
+			       s64 explained_us)
+{
+	s64 low_us = least_us < mean_us ? least_us : mean_us, rtt_us = (mean_us + low_us + 1) / 2;
+	s64 last_queue_us = exact_queue_us(last_us, explained_us);
+	/* Twice the deviation, where it is more than a quarter. */
+	s64 noise_us = 4 * variation > 4096 ? 2 * mean_us * variation / 4096 : 0;
+	s64 queue_us;
+
+	if (last_queue_us && 32 * last_queue_us >= explained_us && last_us < rtt_us)
+		rtt_us = last_us;
+	queue_us = exact_queue_us(rtt_us, explained_us + noise_us);
+	REQUIRE(ndm_window_queue_us(mean_us, least_us, last_us, variation, explained_us) ==
+		queue_us);
+	/* Never more than what is seen of it. */
+	REQUIRE(queue_us <= exact_queue_us(mean_us, explained_us));
+}
+
 /* Whether the RTT has fallen as where another flow drains. @wait: of the drains; may begin */
 static bool exact_joined(const struct ndm_drain *d, const struct ndm_drain_view *v, u8 *wait)
 {

@@ -404,6 +404,18 @@ static u32 next_rtt_us(u32 before_us, const struct event *event)
 	return any(event->d);
 }
 
+/* Of any RTTs, and around the shortest queue that counts and the least variation that does. */
+static void check_window_queues(const struct ndm_drain_view *view, const struct event *event)
+{
+	u32 least_us = view->rtt_us - (view->rtt_us >> (event->d & 7));
+	u32 last_us = min_t(u64, view->explained_us + (view->explained_us + 31) / 32 - FLAG(5),
+			    NDM_RTT_MAX_US);
+
+	check_window_queue(view->rtt_us, any(event->a ^ event->d), view->before_us,
+			   view->variation, view->explained_us);
+	check_window_queue(view->rtt_us, least_us, last_us, 1024 + FLAG(6), view->explained_us);
+}
+
 static void drain(struct flow *f, const struct event *event)
 {
 	u32 before_us = min_t(u32, any(event->b), NDM_RTT_MAX_US);
@@ -427,6 +439,7 @@ static void drain(struct flow *f, const struct event *event)
 		f->drain.decisions += 56;
 	if (check_drain_due(&f->drain, &view))
 		check_drain_begin(&f->drain, &view, any(event->d));
+	check_window_queues(&view, event);
 	check_drain_kept(&f->drain, view.rtt_us);
 	check_drain_kept(&f->drain, f->drain.before_us / 5 * 4 + FLAG(7));
 }

@@ -288,14 +288,109 @@ static void window_follows_queue_test(struct kunit *test)
 	struct sock *sk = new_socket(test);
 
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 100, RTT_US, 0), 106);
-	/* The mean RTT of the interval counts, while the smoothed RTT stays. */
+	/* The RTT of the interval counts, while the smoothed RTT stays. */
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 18, RTT_US / 2 * 3, 0), 18);
-	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 18, RTT_US / 2 * 3, 16384), 36);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 36, RTT_US / 2 * 3, 16384), 36);
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, RTT_US / 2 * 3, 0), 66);
 	/* Without an RTT there is no queue to follow, and it is no empty path. */
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, -1, 16384), 90);
-	/* The smallest window. */
-	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 2, RTT_US * 5 / 2, -16384), 2);
+	/* The smallest window: a queue of ten times the RTT, once it counts: (2 + 19) / 11. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 2, 11 * RTT_US, -16384), 4);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 2, 11 * RTT_US, -16384), 2);
+}
+
+/* The path's RTT without a queue is RTT_US. */
+struct window_queue_case {
+	const char *name;
+	u32 mean_us, least_us, last_us;
+	u16 variation;
+	u32 expected;
+};
+
+static const struct window_queue_case window_queue_cases[] = {
+	{ "none", 40000, 40000, 40000, 0, 0 },
+	{ "one RTT", 60000, 60000, 40000, 0, 20000 },
+	{ "half-way to the smallest", 60000, 50000, 40000, 0, 15000 },
+	{ "half of a microsecond", 60001, 60000, 40000, 0, 20001 },
+	{ "half-way to one shorter than the path's", 60000, 30000, 40000, 0, 5000 },
+	{ "half-way is shorter than the path's", 44000, 30000, 40000, 0, 0 },
+	{ "no RTT", 0, U32_MAX, 60000, 0, 0 },
+	{ "a first interval", 100000, 100000, 0, 0, 60000 },
+	{ "grown", 100000, 100000, 60000, 0, 20000 },
+	{ "grown at the mean and half-way", 100000, 80000, 60000, 0, 20000 },
+	{ "grown at the mean alone", 100000, 40000, 80000, 0, 30000 },
+	{ "shrunk", 60000, 60000, 100000, 0, 20000 },
+	{ "gone", 40000, 40000, 100000, 0, 0 },
+	{ "grown from the shortest queue", 100000, 100000, 41250, 0, 1250 },
+	{ "grown from less than that", 100000, 100000, 41249, 0, 60000 },
+	{ "a quarter of variation", 100000, 100000, 40000, 1024, 60000 },
+	{ "more than that: 100000 * 1025 / 2048 less", 100000, 100000, 40000, 1025, 9952 },
+	{ "the deviation is that of the mean", 200000, 150000, 40000, 1025, 34903 },
+	{ "grown, and less the deviation", 200000, 200000, 190000, 1025, 49903 },
+	{ "a half of variation", 100000, 100000, 40000, 2048, 0 },
+	{ "the longest RTT", NDM_RTT_MAX_US, NDM_RTT_MAX_US, 0, 0, NDM_RTT_MAX_US - 40000 },
+	{ "the longest RTT and variation", NDM_RTT_MAX_US, 0, NDM_RTT_MAX_US, S16_MAX, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(window_queue, window_queue_cases, name);
+
+static void window_queue_test(struct kunit *test)
+{
+	const struct window_queue_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, ndm_window_queue_us(c->mean_us, c->least_us, c->last_us,
+						  c->variation, RTT_US), c->expected);
+}
+
+/* Nothing is explained, or all that can be. */
+static void window_queue_limits_test(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ndm_window_queue_us(100, 100, 0, 0, 0), 100);
+	KUNIT_EXPECT_EQ(test, ndm_window_queue_us(100, 100, 1, 0, 0), 1);
+	KUNIT_EXPECT_EQ(test, ndm_window_queue_us(100, 100, 100, S16_MAX, U32_MAX), 0);
+}
+
+/* The window that has answered shows in the next RTT but one. */
+static void grown_queue_is_answered_once_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+
+	cwnd_after(sk, 90, RTT_US, 0);
+	/* It is new: (90 + 9) / 1.5. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, RTT_US / 2 * 3, 0), 66);
+	/* It is twice as long, which counts one decision later: (90 + 12.4) / 2. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, 2 * RTT_US, 0), 66);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, 2 * RTT_US, 0), 51);
+	/* It shrinks at once. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, RTT_US / 2 * 3, 0), 66);
+	/* After an interval without one at once: 90 + 3 + 90 / 32. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, RTT_US, 0), 95);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, 2 * RTT_US, 0), 51);
+}
+
+/* An interval with RTTs of 40 and 80 ms has a queue of 10 ms: (90 + 6.7) / 1.25. */
+static void bursts_are_half_a_queue_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct rate_sample rs = { .prior_delivered = -1, .rtt_us = RTT_US };
+
+	cwnd_after(sk, 90, RTT_US, 0);
+	control(sk, &rs, decide);
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, 2 * RTT_US, 0), 77);
+	KUNIT_EXPECT_EQ(test, last_interval.rtt_us, RTT_US / 2 * 3);
+}
+
+/* Where the smoothed RTT varies by more than a quarter, twice the deviation is no queue. */
+static void variation_is_no_queue_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+
+	cwnd_after(sk, 90, RTT_US, 0);
+	tcp_sk(sk)->mdev_us = RTT_US / 4 << 2;
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, RTT_US / 2 * 3, 0), 66);
+	/* 20 ms less 2 * 15 ms. */
+	tcp_sk(sk)->mdev_us = (RTT_US / 4 + 10) << 2;
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 90, RTT_US / 2 * 3, 0), 95);
 }
 
 /* The time that packets wait for others to be sent is no queue. */
@@ -459,13 +554,14 @@ static void queue_ends_slow_start_test(struct kunit *test)
 	start_round(sk, 20, RTT_US + RTT_US / 8);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_SETTLING);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
-	/* The policy has to wait until its inputs show that. */
-	start_round(sk, 20, RTT_US + RTT_US / 8);
+	/* The policy has to wait until its inputs show that, whatever the queue is. */
+	start_round(sk, 20, RTT_US / 2 * 3);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STEADY);
 	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
-	start_round(sk, 20, RTT_US + RTT_US / 8);
-	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tp), 21);
+	/* (21.25 + 4.5) / 1.5 */
+	start_round(sk, 20, RTT_US / 2 * 3);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 17);
 }
 
 /* RTTs grow, but so does the rate: ACKs arrive in bursts, and the link is not full. */
@@ -644,8 +740,11 @@ static void slow_start_end_test(struct kunit *test)
 			NDM_CWND_FRAC, c->expected);
 }
 
-/* Decisions with a rate that grows by a tenth, until slow start begins, at most 8. */
-static int decisions_to_slow_start(struct sock *sk)
+/*
+ * Decisions with a rate that grows by a tenth, until slow start begins, at most 8. @first: packets
+ * in the first one
+ */
+static int decisions_to_slow_start(struct sock *sk, u32 first)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct rate_sample rs;
@@ -653,7 +752,7 @@ static int decisions_to_slow_start(struct sock *sk)
 
 	for (i = 0; i < 8 && !ndm_in_slow_start(ndm->phase); i++) {
 		ndm->memory->train.spread = true;
-		rs = ack_packets(sk, 10 + i);
+		rs = ack_packets(sk, first + i);
 		control(sk, &rs, decide);
 	}
 	return i;
@@ -667,7 +766,7 @@ static void faster_link_test(struct kunit *test)
 
 	set_window(sk, 20);
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, decisions_to_slow_start(sk), 3);
+	KUNIT_EXPECT_EQ(test, decisions_to_slow_start(sk, 10), 3);
 	/* Trains of the slower link tell nothing. */
 	KUNIT_EXPECT_FALSE(test, ndm->memory->train.last_spread);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
@@ -691,11 +790,20 @@ static void faster_link_needs_an_empty_path_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, NDM_FASTER_EMPTY);
 	cwnd_after(sk, 20, RTT_US + RTT_US / 32, 0);
 	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, 0);
-	/* The second larger rate comes too early, after two such decisions; the fourth does not. */
+	/* The second larger rate comes too early, after one such decision; the fourth does not. */
 	tcp_snd_cwnd_set(tcp_sk(sk), 20);
-	KUNIT_EXPECT_EQ(test, decisions_to_slow_start(sk), 5);
+	KUNIT_EXPECT_EQ(test, decisions_to_slow_start(sk, 11), 4);
 
-	/* So is a loss. */
+	/* After two decisions the second one does not either. */
+	sk = new_socket(test);
+	ndm = inet_csk_ca(sk);
+	cwnd_after(sk, 20, RTT_US, 0);
+	cwnd_after(sk, 20, RTT_US + RTT_US / 32, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->memory->empty, 0);
+	tcp_snd_cwnd_set(tcp_sk(sk), 20);
+	KUNIT_EXPECT_EQ(test, decisions_to_slow_start(sk, 10), 3);
+
+	/* A loss is as a queue. */
 	sk = new_socket(test);
 	ndm = inet_csk_ca(sk);
 	for (i = 0; i < NDM_FASTER_EMPTY; i++)
@@ -759,8 +867,9 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	/* What the path holds stays of the window, and the policy has to wait. */
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+	/* 10 + 3 / sqrt(2) + 10 / 32 */
 	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 11);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 12);
 }
 
 struct few_case {
@@ -899,9 +1008,9 @@ static void drain_test(struct kunit *test)
 	round_with_rtt(sk, RTT_US / 2, 16384);
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 35);
-	/* 35.1 + 3 / 4 + 35.1 / 32 */
+	/* 35.1 + 3 / 2 + 35.1 / 32 */
 	round_with_rtt(sk, RTT_US / 2, -16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 36);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 37);
 }
 
 /* Two RTTs are no two intervals where intervals are longer or end early. */
@@ -1132,26 +1241,26 @@ static void contest_test(struct kunit *test)
 	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, 20 << NDM_CWND_FRAC);
 	/*
 	 * The fourth finds that it has grown by an eighth: the window from before the first, which
-	 * was (100 + 6 sqrt(0.86)) / 1.8.
+	 * was (100 + 8.5 sqrt(0.86)) / 1.8.
 	 */
 	drain_beside_others(sk, 18000);
 	KUNIT_EXPECT_TRUE(test, c->on);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 58);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 59);
 	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
 	/* The bound sets the window, whatever the policy wants, and begins with it. */
 	round_with_rtt(sk, 36000, -16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 58);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 59);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
-			RATE(58, RTT_US, 250) / 1000);
-	/* A quarter and a packet more: 58.6 + 14.7 + 1. */
+			RATE(59, RTT_US, 250) / 1000);
+	/* A quarter and a packet more: 59.9 + 15.0 + 1. */
 	round_with_rtt(sk, 36000, -16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 75);
 	/* A loss shows that the link is full: 0.7 of the window, then a packet more. */
 	lose(sk, 1);
 	round_with_rtt(sk, 36000, 16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
 	round_with_rtt(sk, 36000, 16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 52);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 54);
 }
 
 /* The window of a drain comes back whole in contest: its queue is needed. */
@@ -1245,7 +1354,8 @@ static void unused_window_shrinks_on_queue_or_loss_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 16 * 17, 0), 1000);
 	tp->total_retrans = 1;
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 16 * 17, 0), 945);
-	/* An eighth: (1000 + 12 sqrt(3/16)) * 8/9. */
+	/* An eighth, once it counts: (1000 + 12 sqrt(3/16)) * 8/9. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 8 * 9, 0), 1000);
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 8 * 9, 0), 893);
 	tp->is_cwnd_limited = 1;
 	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 1000, RTT_US / 16 * 17, 0), 945);
@@ -1375,8 +1485,8 @@ static void mark_test(struct kunit *test)
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 71);
-	/* A queue as long as the RTT without it: half of 71.9 and 6.2 packets. */
-	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 71, 2 * RTT_US, -8192), 39);
+	/* A queue as long as the RTT without it: half of 71.9 and 8.7 packets. */
+	KUNIT_EXPECT_EQ(test, cwnd_after(sk, 71, 2 * RTT_US, -8192), 40);
 }
 
 /* An interval lasts 1 ms at least, which is ten round trips of a data centre. */
@@ -1498,8 +1608,8 @@ static void losses_bound_the_window_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
-	/* The losses were spurious: an undo restores the window before the cut. */
-	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 16);
+	/* The losses were spurious: an undo restores the window before the cut, 8 + 6 + 8 / 32. */
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 14);
 	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
 }
 
@@ -1960,12 +2070,12 @@ static void packet_conservation_test(struct kunit *test)
 	tp->packets_out = 30;
 	acked(sk, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
-	/* ssthresh is the flow's window, to which a decision adds 3 / 2 + 100 / 32. */
+	/* ssthresh is the flow's window, to which a decision adds 3 / sqrt(2) + 100 / 32. */
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 100);
 	round_trip(sk, -8192, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 104);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 105);
 	acked(sk, 1);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 104);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 105);
 }
 
 static void largest_window_of_kernel_test(struct kunit *test)
@@ -2138,6 +2248,11 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(windows_converge_test),
 	KUNIT_CASE(fractions_of_a_packet_add_up_test),
 	KUNIT_CASE(window_follows_queue_test),
+	KUNIT_CASE_PARAM(window_queue_test, window_queue_gen_params),
+	KUNIT_CASE(window_queue_limits_test),
+	KUNIT_CASE(grown_queue_is_answered_once_test),
+	KUNIT_CASE(bursts_are_half_a_queue_test),
+	KUNIT_CASE(variation_is_no_queue_test),
 	KUNIT_CASE(wait_is_no_queue_test),
 	KUNIT_CASE(no_decision_changes_nothing_test),
 	KUNIT_CASE_PARAM(slow_start_queue_test, queue_gen_params),

@@ -917,10 +917,10 @@ struct faster_case {
 
 static const struct faster_case faster_cases[] = {
 	{ "the same rate", { 1000, 1000, 1000, 1000, 1000, 1000 } },
-	{ "a twentieth more each time", { 1050, 1103, 1159 }, .expected = 2 },
-	{ "less than that", { 1049, 1101, 1156, 1213, 1273, 1336 } },
-	{ "a twentieth less in the second", { 1100, 1046 }, .expected = 2 },
-	{ "less than that in the second", { 1100, 1044, 1200, 1139, 1300, 1234 } },
+	{ "a sixty-fourth more each time", { 1016, 1032, 1049 }, .expected = 2 },
+	{ "less than that", { 1015, 1030, 1046, 1062, 1078, 1094 } },
+	{ "a sixty-fourth less in the second", { 1100, 1083 }, .expected = 2 },
+	{ "more than that less in the second", { 1100, 1082, 1200, 1181, 1300, 1279 } },
 	{ "a loss in the second",
 	  { 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 2000, 2110, 2220 },
 	  .lossy = 2, .expected = 12 },

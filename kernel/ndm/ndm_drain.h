@@ -68,6 +68,31 @@ static inline u32 ndm_queue_us(u32 rtt_us, u64 explained_us)
 	return rtt_us - min_t(u64, rtt_us, explained_us);
 }
 
+/**
+ * ndm_window_queue_us - the queue that the window answers to
+ * @mean_us: mean RTT of the interval; 0: none
+ * @least_us: the smallest one
+ * @last_us: mean RTT of the last interval that had one; 0: none
+ * @variation: rtt_variation
+ * @explained_us: the RTT without a queue
+ *
+ * It is that of the RTT half-way between the smallest and the mean: part of what a link that
+ * sends in bursts adds is no queue. Where an RTT varies by more than a quarter, twice its
+ * deviation is none either. A queue that has grown counts as it was one decision ago, because
+ * the window that answered to it has not shown yet.
+ */
+static inline u32 ndm_window_queue_us(u32 mean_us, u32 least_us, u32 last_us, u16 variation,
+				      u32 explained_us)
+{
+	u32 rtt_us = mean_us - (mean_us - min(mean_us, least_us)) / 2;
+	u64 noise_us = variation > 2 * NDM_DRAIN_STEADY ?
+		       (u64)mean_us * variation >> (NDM_FEATURE_FRAC - 1) : 0;
+
+	if (ndm_queue_ratio(ndm_queue_us(last_us, explained_us), explained_us) >= NDM_EMPTY)
+		rtt_us = min(rtt_us, last_us);
+	return ndm_queue_us(rtt_us, explained_us + noise_us);
+}
+
 /* The smallest queue that is worth a drain. */
 static inline bool ndm_is_queue(u32 queue_us, u32 min_rtt_us)
 {

@@ -40,25 +40,6 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 }
 
 /*
- * The queue that the window answers to, from the RTT half-way between the smallest and the mean:
- * part of what a link that sends in bursts adds is no queue. Where an RTT varies by more than a
- * quarter, twice its deviation is none either. A queue that has grown counts as it was one
- * decision ago, because the window that answered to it has not shown yet.
- */
-static inline u32 ndm_window_queue_us(const struct ndm_interval *interval, u32 explained_us)
-{
-	u32 mean_us = interval->rtt_us, last_us = interval->before_us;
-	u32 rtt_us = mean_us - (mean_us - min(mean_us, interval->least_rtt_us)) / 2;
-	u32 variation = interval->x[NDM_IN_RTT_VARIATION];
-	u64 noise_us = variation > 2 * NDM_DRAIN_STEADY ?
-		       (u64)mean_us * variation >> (NDM_FEATURE_FRAC - 1) : 0;
-
-	if (ndm_queue_ratio(ndm_queue_us(last_us, explained_us), explained_us) >= NDM_EMPTY)
-		rtt_us = min(rtt_us, last_us);
-	return ndm_queue_us(rtt_us, explained_us + noise_us);
-}
-
-/*
  * Applies a decision's window. A window that is not used does not grow, and shrinks only
  * on loss or a queue. @growth: Q14 in [-1, 1].
  */
@@ -66,7 +47,9 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				  const struct ndm_interval *interval, s16 growth)
 {
 	u32 explained_us = min_t(u64, ndm_explained_rtt_us(&ndm->measure), U32_MAX);
-	u32 queue_us = ndm_window_queue_us(interval, explained_us);
+	u32 queue_us = ndm_window_queue_us(interval->rtt_us, interval->least_rtt_us,
+					   interval->before_us,
+					   interval->x[NDM_IN_RTT_VARIATION], explained_us);
 	bool loss = interval->x[NDM_IN_LOSS_RATE];
 	u64 next;
 
