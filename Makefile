@@ -219,7 +219,7 @@ export-weights: .venv/installed ## train: write a run's int16 header, ONNX, mode
 	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name "$(NAME)")
 
 .PHONY: verify-model
-verify-model: setup module ## train: prove that the exported weights cannot overflow, and certify their actions
+verify-model: setup module ## train: prove that the exported weights cannot overflow
 	@$(PYTHON) -m export.verify_model
 
 .PHONY: bench-env

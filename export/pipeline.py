@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -22,7 +21,6 @@ from env.errors import UserError, in_context
 from env.files import write_atomically
 from export import checkpoint, rule
 from export.checks import agreement as verify
-from export.checks.certificate import MOST_VIOLATED, Certificate, certify, require_certified
 from export.formats import blob, golden
 from export.formats.envelope import describe
 from export.formats.header import render_header, write_header
@@ -42,11 +40,6 @@ class Exported:
     provenance: Provenance
     envelope: dict[str, Any]  # the resolved profile that the policy was trained with
     agreement: list[verify.Agreement]
-
-    @functools.cached_property
-    def certificates(self) -> tuple[Certificate, ...]:
-        """In how much of each situation the network acts safely by itself; takes a second."""
-        return certify(self.model)
 
     def require_gate(self) -> None:
         """Raise UserError if float and int16 differ by more than the gate allows."""
@@ -116,15 +109,13 @@ def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) 
     """Write policy.onnx, policy_int16.onnx, policy.bin, golden.json, report.json and the headers; return the paths.
 
     All contents are built and checked before the first file is written. Each file is written atomically, the headers
-    last. Raises UserError, also for a network that violates its certificates (export/checks/certificate.py), and
-    for a file that cannot be written.
+    last. Raises UserError, also for a file that cannot be written.
     """
     # imported here, because loading two runtimes takes a second, and only this function needs them
     from export.formats.integer_onnx import build_integer_onnx
     from export.formats.onnx_model import build_onnx
 
     exported.require_gate()
-    require_certified(exported.certificates, str(exported.source))
     model, provenance = exported.model, exported.provenance
     text = render_header(model, provenance)  # refuses a model that could overflow
     contents = {
@@ -200,9 +191,7 @@ def _report(exported: Exported, contents: Mapping[str, bytes], header: str) -> s
                 "mean_error_pct": verify.MEAN_LIMIT_PCT,
                 "max_error_pct": verify.MAX_LIMIT_PCT,
                 "sign_agreement_pct": verify.SIGN_LIMIT_PCT,
-                "violated": MOST_VIOLATED,
             },
-            "certificates": [asdict(certificate) for certificate in exported.certificates],
             "files_sha256": {
                 **hashes,
                 f"{model_name(exported.provenance.name)}.h": hashlib.sha256(header.encode()).hexdigest(),

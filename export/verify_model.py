@@ -1,4 +1,4 @@
-"""Print the proof that a model cannot overflow (export/checks/proof.py), and its certificates (certificate.py).
+"""Print the proof that a model cannot overflow (export/checks/proof.py).
 
 python -m export.verify_model              # the model in the module, as built by `make module`
 python -m export.verify_model RUN ...      # other models: of the zoo (mixed), run folders, checkpoint files or rules
@@ -15,8 +15,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from env.command import command
-from export.checks.certificate import Certificate, certify
-from export.checks.certificate import table as certificate_rows
 from export.checks.proof import Proof, prove
 from export.formats.manifest import compiled_in
 from export.pipeline import build_model, find_policy
@@ -33,16 +31,6 @@ def _table(name: str, proof: Proof) -> Table:
             escape(step.expression), f"{values.low:,}", f"{values.high:,}", f"s{step.bits}", str(step.spare_bits)
         )
     return table
-
-
-def _certificates(certificates: Sequence[Certificate]) -> Table:
-    head, rows = certificate_rows(certificates)
-    shown = Table(title="shares of all inputs and states", title_justify="left")
-    for column in head:
-        shown.add_column(column, justify="right" if column in ("certified", "violated", "undecided") else "left")
-    for row in rows:
-        shown.add_row(*row)
-    return shown
 
 
 @command("export.verify_model")
@@ -66,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"proved: no accumulator exceeds {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
             highlight=False,
         )
-        console.print(_certificates(certify(model)))
     return 0
 
 

@@ -91,7 +91,7 @@ class PpoOptions(LearnerOptions):
     )
     entropy: float = option(0.0, "weight of the entropy bonus", ge=0)
     gradient_limit: float = option(0.5, "largest norm of the gradient, of policy and critic each", gt=0)
-    initial_std: float = option(0.3, "initial exploration, in units of the action (log2 of the factor on cwnd)", gt=0)
+    initial_std: float = option(0.3, "initial exploration, in units of the action (log2 of a factor)", gt=0)
     final_std: float = option(
         0.1, "upper limit of exploration at the end; in between the limit decreases geometrically", gt=0
     )

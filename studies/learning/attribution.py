@@ -62,10 +62,9 @@ KINDS = {
     "recurrent-16": Kind("16 recurrent units", ("algo.hidden=16",)),
     "recurrent-32": Kind("32 recurrent units", ("algo.hidden=32",)),
     "no-slow-start": Kind("16 recurrent units, no slow start", without=("slow start",)),
-    "no-root": Kind("16 recurrent units, no root and packet", without=("root and packet",)),
     "no-drains": Kind("16 recurrent units, no drains", without=("drains",)),
     "no-contest": Kind("16 recurrent units, no contest", without=("contest",)),
-    "no-parts": Kind("16 recurrent units, none of the four", without=tuple(PARTS)),
+    "no-parts": Kind("16 recurrent units, none of the three", without=tuple(PARTS)),
 }
 
 

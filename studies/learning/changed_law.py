@@ -34,11 +34,6 @@ PARTS: dict[str, tuple[Edit, ...]] = {
         ),
         Edit("kernel/ndm/tcp/ndm_control.h", "\tndm->phase = NDM_STARTING;", "\tndm->phase = NDM_STEADY;"),
     ),
-    "root and packet": (
-        Edit("kernel/ndm/ndm_window.h", "NDM_CWND_ROOT * int_sqrt(cwnd_fp) + NDM_CWND_ONE;", "0;"),
-        # the action that keeps ten packets, without the packets that the law adds
-        Edit("training/policy.py", "(math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)", "(0.0, 0.0)"),
-    ),
     "drains": (
         Edit("kernel/ndm/ndm_drain.h", "\tif (v->cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||", "\tif (true ||"),
     ),

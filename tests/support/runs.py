@@ -22,15 +22,11 @@ CARD = {
 
 
 def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any) -> Path:
-    """Write a checkpoint of a policy with a read-out that says something, and return the run folder.
-
-    Its windows are small, so that it is certified enough to be exported.
-    """
+    """Write a checkpoint of a policy with a read-out that says something, and return the run folder."""
     torch.manual_seed(3)
     policy = Policy(hidden)
     with torch.no_grad():
-        policy.readout.weight.normal_(std=0.2)
-        policy.readout.bias[0] = -0.3
+        policy.readout.weight.normal_(std=0.5)
         policy.rnn.weight_hh_l0.mul_(scale)
     state = policy.state_dict()
     for name, value in changes.items():

@@ -19,7 +19,6 @@ from env.files import write_atomically
 from env.lab.virtual import KERNEL
 from env.markdown import code, markdown_table, plain
 from env.pool import lab_files
-from export.checks.certificate import Certificate, table
 
 JSON_NAME = "card.json"
 TEXT_NAME = "card.md"
@@ -45,7 +44,6 @@ class Card:
     wall_s: float = 0.0
     virtual_s: float = 0.0  # sum over all connections
     metrics: dict[str, float] = field(default_factory=dict)  # of the newest update
-    certificates: list[dict[str, Any]] = field(default_factory=list)  # of a finished training: Certificate
     lab_changed: bool = False  # whether some command had another lab than the command before
 
     @classmethod
@@ -112,22 +110,10 @@ class Card:
                 "",
                 _table(("metric", "value"), {f"`{name}`": f"{self.metrics[name]:.5g}" for name in shown}),
                 "",
-                *self._certificates(),
                 f"{JSON_NAME} has all metrics, config.yaml the whole configuration.",
                 "",
             ]
         )
-
-    def _certificates(self) -> list[str]:
-        if not self.certificates:
-            return []
-        head, rows = table([Certificate(**entry) for entry in self.certificates])
-        return [
-            "What the network asks for by itself, in shares of all inputs and states (docs/explanation/proof.md):",
-            "",
-            markdown_table(head, rows),
-            "",
-        ]
 
 
 def describe_lab(modules: Iterable[str]) -> dict[str, Any]:

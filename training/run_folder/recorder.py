@@ -20,7 +20,6 @@ from env.errors import UserError, first_line
 from env.files import write_atomically
 from env.options import argument
 from export import checkpoint
-from export.checks.certificate import certify, refusals
 from export.integer.quantize import FloatPolicy, quantize
 from training.options import TrainConfig
 from training.run_folder.card import CURVE_NAME, Card
@@ -104,13 +103,8 @@ class Recorder:
         checkpoint.save(folder, content)
 
     def finished(self) -> None:
-        """Record that the training is complete, and what its network is certified for."""
-        assert self._state is not None
-        certificates = certify(quantize(FloatPolicy.from_state_dict(self._state["policy"])))
-        self._card.certificates = [asdict(certificate) for certificate in certificates]
+        """Record that the training is complete."""
         self._card.status = "finished"
-        for refusal in refusals(certificates):
-            print(f"train.py: make export-weights refuses this policy: {refusal}", file=sys.stderr)
 
     def __enter__(self) -> Self:
         return self

@@ -267,25 +267,3 @@ def test_quantization_keeps_torchs_answers(hidden: int) -> None:
 def test_the_gate_counts_nan_as_past_it() -> None:
     row = verify.Agreement("x", 1, float("nan"), 0.0, 100.0)
     assert row.failures()
-
-
-def test_network_that_grows_on_losses_is_refused(
-    tmp_path: Path, headers: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = write_run(tmp_path / "run", **{"readout.bias": torch.tensor([3.0, 0.0])})
-    before = contents(tmp_path)
-    assert main(["--run", str(run), "--headers", str(headers)]) == 1
-    assert "share, the network should ask for a factor of at most 1, and does not in 100% of all inputs" in (
-        capsys.readouterr().err
-    )
-    assert contents(tmp_path) == before
-
-
-def test_report_and_terminal_have_the_certificates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = write_run(tmp_path / "run")
-    assert main(["--run", str(run), "--headers", str(tmp_path / "exported")]) == 0
-    printed = capsys.readouterr().out
-    certificates = json.loads((run / "export" / "report.json").read_text())["certificates"]
-    assert [each["name"] for each in certificates] == ["half_lost", "long_queue", "empty_path"]
-    for each in certificates:
-        assert f"{each['certified']:.1%}" in printed

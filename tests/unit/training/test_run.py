@@ -327,8 +327,6 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
     assert run_training(chosen, run, checkpoint.load(run))
     again = json.loads((run / "card.json").read_text())
     assert (again["status"], again["resumed"], again["decisions"]) == ("finished", 1, 2560)
-    assert not card["certificates"], "of a finished training only"
-    assert [each["name"] for each in again["certificates"]] == ["half_lost", "long_queue", "empty_path"]
     assert again["config"] == asdict(chosen)
     assert again["git_revision"] == git_revision()
     assert again["lab"] == describe_lab(())
@@ -343,7 +341,6 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
         "| seed | 7 |",
         "| resumed | 1 times |",
         "(curve.png)",
-        f"| {again['certificates'][0]['certified']:.1%} |",
     ):
         assert expected in text
     assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")

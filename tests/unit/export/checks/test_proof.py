@@ -18,6 +18,12 @@ from tests.support.models import random_model
 SEEDS = st.integers(0, 2**32 - 1)
 
 
+def test_tanh_is_monotonic() -> None:
+    """As kernel/ndm/ndm_math.h says."""
+    ends = (-8 << schema.HIDDEN_FRAC, (8 << schema.HIDDEN_FRAC) + 1)
+    assert (np.diff(reference.tanh(np.arange(*ends, dtype=np.int64)).astype(np.int64)) >= 0).all()
+
+
 def accumulators(model: IntegerModel, h: np.ndarray, x: np.ndarray) -> list[int]:
     """Every value that acc takes in ndm_core_step(), in Python's integers."""
     sums = []

@@ -54,7 +54,7 @@ def test_results_are_the_stored_scores_of_the_weights(name: str) -> None:
 
 @by_model
 def test_files_are_those_that_an_export_writes(name: str, tmp_path: Path) -> None:
-    """A change of the certificates or of a format must not leave the zoo's files behind."""
+    """A change of the export or of a format must not leave the zoo's files behind."""
     write_artefacts(build_model(ZOO / name), tmp_path / "files", tmp_path / "headers")
     for file in ("golden.json", "policy.bin", "policy.onnx", "report.json"):
         assert (tmp_path / "files" / file).read_bytes() == (ZOO / name / file).read_bytes(), file

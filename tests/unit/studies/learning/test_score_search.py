@@ -45,7 +45,7 @@ def test_numbers_that_make_no_search(tmp_path: Path, wrong: list[str]) -> None:
 
 
 def test_too_few_weights(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="has 1 of them; CMA-ES needs two"):
+    with pytest.raises(UserError, match="has 0 of them; CMA-ES needs two"):
         parse([str(tmp_path), "rules/constant.yaml", "--weights", "named"])
 
 
