@@ -1,6 +1,6 @@
 """The models that scripts name: what they do to a window, whatever they see, can be worked out by hand.
 
-Each says one growth for ever. On a path without a queue a window w becomes 33/32 w + 3 * 2^growth (kernel/ndm/ndm_window.h):
+Each says one growth for ever. Without a queue a window w becomes 33/32 w + 3 * 2^growth (kernel/ndm/ndm_window.h):
 
     least     10 -> 11.8 -> 13.7 -> 15.6
     middle    10 -> 13.3 -> 16.7 -> 20.2
