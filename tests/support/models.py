@@ -58,7 +58,7 @@ def constant(growth: int, pacing: int) -> IntegerModel:
 
 
 def burst() -> IntegerModel:
-    """Return a model that doubles the window twice, then yields, and so on."""
+    """Return a model that adds the most to the window twice, then the least, and so on."""
     model = filled(0)
     # three units pass a positive value around, which begins at the first
     for unit in range(3):
@@ -73,7 +73,7 @@ BAD_MODELS = {
     "lowest": filled(-32767),
     "zero": filled(0),
     "grow": constant(16384, 16384),
-    "creep": constant(800, 0),  # 3 % a round
+    "creep": constant(800, 0),  # a little more than no opinion
     "shrink": constant(-16384, -16384),
     **{f"random-{seed}": random_model(np.random.default_rng(seed), **BAD_SCALES) for seed in range(3)},
 }
