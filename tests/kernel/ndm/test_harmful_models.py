@@ -19,7 +19,7 @@ APART_S = 3.0
 OTHERS_APART_S = (2.6, 2.8, 3.2, 3.4)
 
 
-# not the sanitizer kernel, where a window that doubles in every round takes minutes
+# not the sanitizer kernel, where it takes minutes
 lab = shared_lab("tcp_ndm", seed=5, timeout_s=400, setup=lambda lab: put_models(lab, BAD_MODELS))
 
 

@@ -98,14 +98,23 @@ def test_learners_follow_the_policy_with_noise(
 
 
 def test_skipped_slow_start_leaves_policy_the_window(lab: Lab) -> None:
+<<<<<<< HEAD
     """Both policies have the action 0; the first flow skips slow start, so its policy decides from the start."""
+=======
+    """Both policies have no opinion; the first flow skips slow start, so its policy decides from the start."""
+>>>>>>> ee8aef0aa598e8bf5951d1aa039499db892938df
     still = np.zeros((2, DECISIONS, 2), np.int16)
     # the second flow begins before the first one fills the link
     model, episode_config = blob(random_policy(3, 0.0, 0.0)), beside(EpisodeFlow(LEARNER, 0.1))
     steps = run_episode(lab, RolloutTask(model, episode_config, 1, still, DECISIONS * 2, 30.0, skip_slow_start=(0,)))
     first, second = of_flows(steps)
+<<<<<<< HEAD
     # the ACK that ends the first interval adds a packet; then each round trip adds 12 sqrt(1/16) packets and cwnd / 32,
     # as on every path without a queue
+=======
+    # the ACK that ends the first interval adds a packet; then each round trip makes 33/32 cwnd + 3 of cwnd, as on every
+    # path without a queue: 11, 14.3, 17.8
+>>>>>>> ee8aef0aa598e8bf5951d1aa039499db892938df
     assert first["cwnd"][:3].tolist() == [11, 14, 17]
     assert second["cwnd"][1] >= 20
 
@@ -159,10 +168,11 @@ def same_steps(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> bool:
 
 
 def test_actions_move_the_window(lab: Lab) -> None:
-    steps = run_episode(lab, task(BOTTLENECK))
-    growing = np.flatnonzero((steps["actions"][:-1, 0] > 4000) & (steps["ca_state"][1:] == 0))[:10]
-    assert growing.size
-    assert (steps["cwnd"][growing + 1] > steps["cwnd"][growing]).mean() > 0.8
+    """The window rests where action and queue hold each other: at about 68 and 76 packets, by the law's formula."""
+    silent = task(BOTTLENECK)._replace(model=blob(random_policy(3, 0.0, 0.0)))
+    growths = [np.zeros((1, DECISIONS, 2), np.int16) + np.array([growth, 0], np.int16) for growth in (-16_384, 16_384)]
+    least, most = (run_episode(lab, silent._replace(noise=growth))["cwnd"][15:] for growth in growths)
+    assert most.mean() > 1.05 * least.mean()
 
 
 def test_an_episode_is_a_function_of_its_task(lab: Lab) -> None:
@@ -191,10 +201,10 @@ def test_episode_ends_after_its_seconds(lab: Lab) -> None:
     assert 1e6 <= steps["now_us"][-1] - steps["now_us"][0] < 1.3e6
 
 
-def test_bound_holds_a_window_that_doubles(lab: Lab) -> None:
+def test_bound_holds_a_policy_that_wants_most(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=2, rtt_ms=20, buffer_bdp=0.5))
-    doubling = task(episode_config)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
-    steps = run_episode(lab, doubling)
+    greedy = task(episode_config)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
+    steps = run_episode(lab, greedy)
     assert steps.size == DECISIONS + 1, "a window beyond the largest useful one would have ended the run"
     assert (steps["cwnd"] <= max_cwnd(episode_config.path)).all()
 

@@ -9,7 +9,7 @@ from stable_baselines3 import PPO
 from env.gym.ndm_env import NdmEnv
 
 DECISIONS = 10240
-SMALL_WINDOW = (-0.3, 0.0)  # the mean action of the untrained policy: the window stays at nine packets
+SLOW = (1.0, -1.0)  # the mean action of the untrained policy: pacing wastes the link, and the window adds delay
 
 
 def mean_reward(model: PPO, env: NdmEnv) -> float:
@@ -28,14 +28,14 @@ def test_library_ppo_learns_the_bottleneck() -> None:
     env = NdmEnv("bottleneck", episode_decisions=128)
     try:
         model = PPO("MlpPolicy", env, n_steps=256, batch_size=64, learning_rate=1e-3, gamma=0.98, seed=1, device="cpu")
-        # any action of 0 or more fills the link up to the bound, so that nothing would be left to learn
+        # an action of 0 fills the link without a queue, so that nothing would be left to learn
         with torch.no_grad():
-            model.policy.action_net.bias.copy_(torch.tensor(SMALL_WINDOW))
+            model.policy.action_net.bias.copy_(torch.tensor(SLOW))
         before = mean_reward(model, env)
         model.learn(DECISIONS)
         after = mean_reward(model, env)
     finally:
         env.close()
     assert model.num_timesteps == DECISIONS
-    assert before < 0.6, before
-    assert after > 0.8, after
+    assert before < 0.92, before
+    assert after > 0.95, after  # neutral pacing alone gives 0.966

@@ -1,7 +1,7 @@
 """A script: what a peer sends, when, and what the kernel under test must do. A line is an event:
 
     // a comment
-    +0      model ten                                     what is called on the kernel under test, see CALLS
+    +0      model least                                   what is called on the kernel under test, see CALLS
     +0      connect
     +0      > S 0:0(0) win 64240 <mss 1460,sackOK,TS val 0,wscale 7>      it must send this, now
     +.020   < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>        the peer sends this

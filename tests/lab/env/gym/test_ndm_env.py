@@ -5,11 +5,9 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import gymnasium
 import numpy as np
-import numpy.typing as npt
 import pytest
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
@@ -19,18 +17,11 @@ from env.gym.ndm_env import NdmEnv
 from env.gym.vector_env import NdmVectorEnv
 from tests.support.commands import group_members, start
 
-BDP_PACKETS = 66  # 20 Mbit/s, 40 ms
-
 
 @pytest.fixture
 def bottleneck() -> Iterator[NdmEnv]:
     with NdmEnv("bottleneck", episode_decisions=10**6, episode_s=1e4) as env:
         yield env
-
-
-def toward(cwnd: float, info: dict[str, Any]) -> npt.NDArray[np.float32]:
-    """Return the action that brings the window nearest to `cwnd`."""
-    return np.array([np.clip(np.log2(cwnd / info["cwnd"]), -1, 1), 0], np.float32)
 
 
 @pytest.mark.parametrize(
@@ -46,28 +37,23 @@ def test_environment_passes_the_checker(check: Callable[[NdmEnv], object]) -> No
 
 
 def test_the_loop_is_closed(bottleneck: NdmEnv) -> None:
-    """A small window wastes the link, a BDP fills it, a huge one adds delay and loss; the reward follows."""
+    """Slow pacing wastes the link, the least growth fills it, the most growth adds delay; the reward follows."""
     seen = {}
-    for name, cwnd in (("small", 8.0), ("right", 1.05 * BDP_PACKETS), ("huge", 4.0 * BDP_PACKETS)):
-        _, info = bottleneck.reset(seed=1)
+    for name, action in (("slow", (-1, -1)), ("right", (-1, 0)), ("much", (1, 0))):
+        bottleneck.reset(seed=1)
         rows = []
         for _ in range(150):
-            _, reward, _, _, info = bottleneck.step(toward(cwnd, info))
-            rows.append([reward, info["goodput_mbps"], info["rtt_ms"], info["loss_rate"]])
+            _, reward, _, _, info = bottleneck.step(np.array(action, np.float32))
+            rows.append([reward, info["goodput_mbps"], info["rtt_ms"]])
         seen[name] = np.mean(rows[50:], axis=0)
-    (small, small_mbps, small_rtt_ms, _), (right, mbps, rtt_ms, loss), (huge, huge_mbps, huge_rtt_ms, huge_loss) = (
-        seen.values()
-    )
-    assert small_mbps < 4
-    assert small_rtt_ms < 44
-    assert mbps > 18
-    assert rtt_ms < 50
-    assert loss == 0
-    assert huge_mbps > 15
-    assert huge_rtt_ms > 55
-    assert huge_loss > 0
-    assert right > small + 0.2
-    assert right > huge + 0.1
+    (slow, slow_mbps, _), (right, mbps, rtt_ms), (much, much_mbps, much_rtt_ms) = seen.values()
+    assert slow_mbps < 18
+    assert mbps > 18.5
+    assert rtt_ms < 43
+    assert much_mbps > 18.5
+    assert much_rtt_ms > rtt_ms + 2.5
+    assert right > slow + 0.03
+    assert right > much + 0.02
 
 
 def play(env: NdmEnv, seed: int, decisions: int) -> list[tuple[bytes, float, float]]:
@@ -134,7 +120,7 @@ def test_every_scenario_gives_decisions(bottleneck: NdmEnv) -> None:
         goodput = []
         for _ in range(60):
             assert bottleneck.observation_space.contains(observation), name
-            observation, reward, terminated, _, info = bottleneck.step(toward(16, info))
+            observation, reward, terminated, _, info = bottleneck.step(np.zeros(2, np.float32))
             assert np.isfinite(reward)
             assert not terminated
             goodput.append(info["goodput_mbps"])
