@@ -53,8 +53,11 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 	bool loss = interval->x[NDM_IN_LOSS_RATE];
 	u64 next;
 
-	if (!interval->rtt_us)
+	if (!interval->rtt_us) {
+		/* A time-out has left less than the smallest window. */
+		ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 		return;
+	}
 	if (loss || ndm_queue_ratio(queue_us, explained_us) >= NDM_EMPTY)
 		ndm->memory->empty = 0;
 	else if (ndm->memory->empty < NDM_FASTER_EMPTY)
