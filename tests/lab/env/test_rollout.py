@@ -98,23 +98,14 @@ def test_learners_follow_the_policy_with_noise(
 
 
 def test_skipped_slow_start_leaves_policy_the_window(lab: Lab) -> None:
-<<<<<<< HEAD
     """Both policies have the action 0; the first flow skips slow start, so its policy decides from the start."""
-=======
-    """Both policies have no opinion; the first flow skips slow start, so its policy decides from the start."""
->>>>>>> ee8aef0aa598e8bf5951d1aa039499db892938df
     still = np.zeros((2, DECISIONS, 2), np.int16)
     # the second flow begins before the first one fills the link
     model, episode_config = blob(random_policy(3, 0.0, 0.0)), beside(EpisodeFlow(LEARNER, 0.1))
     steps = run_episode(lab, RolloutTask(model, episode_config, 1, still, DECISIONS * 2, 30.0, skip_slow_start=(0,)))
     first, second = of_flows(steps)
-<<<<<<< HEAD
     # the ACK that ends the first interval adds a packet; then each round trip adds 12 sqrt(1/16) packets and cwnd / 32,
     # as on every path without a queue
-=======
-    # the ACK that ends the first interval adds a packet; then each round trip makes 33/32 cwnd + 3 of cwnd, as on every
-    # path without a queue: 11, 14.3, 17.8
->>>>>>> ee8aef0aa598e8bf5951d1aa039499db892938df
     assert first["cwnd"][:3].tolist() == [11, 14, 17]
     assert second["cwnd"][1] >= 20
 
