@@ -150,7 +150,7 @@ class RewardWeights:
     """
 
     goodput: float = _term(1.0, _goodput, "0 to 1", "utility of the goodput, relative to the fair share")
-    delay: float = _term(0.3, _delay, "nats", "queueing delay beyond an eighth of the RTT without a queue, relative to that RTT")
+    delay: float = _term(0.3, _delay, "nats", "queueing delay beyond an eighth of the reference RTT, relative to it")
     loss: float = _term(1.0, _loss, "share of packets", "retransmissions beyond the path's random loss")
     fairness: float = _term(0.3, _fairness, "octaves", "goodput above the fair share of a link with other flows")
 
