@@ -165,7 +165,9 @@ static bool check_drain_due(struct ndm_drain *d, const struct ndm_drain_view *v)
 		if (v->variation <= 512)
 			due |= joined || v->now_us - before.us >= 10000000 ||
 			       (!before.before_us && before.decisions >= 8) ||
-			       (before.decisions >= 64 && exact_is_queue(queue_us, v->min_rtt_us));
+			       (before.before_us &&
+				(before.decisions >= 64 || before.decisions >= v->decision / 2) &&
+				(v->decision < 64 || exact_is_queue(queue_us, v->min_rtt_us)));
 	}
 	REQUIRE(ndm_drain_due(d, v) == due);
 	REQUIRE(d->wait == wait && wait <= 8);

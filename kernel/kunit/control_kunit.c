@@ -1190,6 +1190,7 @@ static void own_window_is_no_drain_test(struct kunit *test)
 		struct sock *sk = new_socket(test);
 		struct ndm_sock *ndm = inet_csk_ca(sk);
 
+		ndm->measure.decisions = 2 * NDM_DRAIN_EVERY;
 		ndm->memory->drain.before_us = RTT_US;
 		for (i = 0; i < NDM_DRAIN_SOON; i++)
 			round_with_rtt(sk, RTT_US, 0);

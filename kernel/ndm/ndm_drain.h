@@ -143,9 +143,15 @@ static inline bool ndm_drain_due(struct ndm_drain *d, const struct ndm_drain_vie
 		return true;
 	if (v->variation > NDM_DRAIN_STEADY)
 		return false;
-	return joined || v->now_us - d->us >= NDM_DRAIN_US ||
-	       (!d->before_us && d->decisions >= NDM_DRAIN_SOON) ||
-	       (d->decisions >= NDM_DRAIN_EVERY && ndm_is_queue(queue_us, v->min_rtt_us));
+	if (joined || v->now_us - d->us >= NDM_DRAIN_US)
+		return true;
+	if (!d->before_us)
+		return d->decisions >= NDM_DRAIN_SOON;
+	/* At first a flow may take the queue of others for the path's RTT. */
+	if (v->decision < NDM_DRAIN_EVERY)
+		return d->decisions >= v->decision / 2;
+	return d->decisions >= min_t(u32, NDM_DRAIN_EVERY, v->decision / 2) &&
+	       ndm_is_queue(queue_us, v->min_rtt_us);
 }
 
 /* The flow's part of the queue has run down without a drain. */

@@ -135,13 +135,16 @@ def explained_us(observation: Observation) -> float:
 def test_cwnd_follows_queue_and_action(lab: Lab, growth: float, rests_at: float) -> None:
     """rests_at: 1 + u for the u at which the window stays, bdp * (1 + u) * u = 12 * 2^growth * sqrt(u + 1/16)."""
     seen = episode(lab, lambda _: (growth, 0.5), 60)
-    first = 9  # the drain: slow start is over with decision 6, which counts as the fifth of eight
+    # slow start is over with decision 6, which counts as the fifth of eight; then half of all decisions apart
+    drains = (9, 17, 33)
     for before, last, now in zip(seen, seen[1:], seen[2:], strict=False):
         path_us = explained_us(last)
+        first = max((drain for drain in drains if drain < now.decision), default=now.decision)
         if first < now.decision <= first + 3:  # three quarters of what the path carries, rounded up, and a packet
             carried = seen[first].delivered - seen[first - 1].delivered
             kept = 0.75 * carried / seen[first].interval_us * explained_us(seen[first])
-            assert kept <= now.cwnd <= kept + 2, now.decision
+            # the packets may have been sent over longer than the interval: by a packet fewer
+            assert kept - 1 <= now.cwnd <= kept + 2, now.decision
         elif now.decision > first + 4:
             # an observation has the mean RTT, which is at most twice as far from the minimum as what counts
             most_us, least_us = last.rtt_us, (last.rtt_us + last.min_rtt_us) / 2
@@ -151,7 +154,7 @@ def test_cwnd_follows_queue_and_action(lab: Lab, growth: float, rests_at: float)
             most = next_cwnd(last.cwnd + 1, least_us - path_us, path_us, growth)
             assert least - 1.1 <= now.cwnd <= most + 0.1, now.decision  # rtt_ratio is rounded
     bdp = BOTTLENECK.bdp_bytes / PACKET_BYTES
-    assert np.mean([o.cwnd for o in seen[30:]]) == pytest.approx(rests_at * bdp, rel=0.05)
+    assert np.mean([o.cwnd for o in seen[40:]]) == pytest.approx(rests_at * bdp, rel=0.05)
 
 
 def test_cwnd_stays_at_two_packets_or_more(lab: Lab) -> None:
