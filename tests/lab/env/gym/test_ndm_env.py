@@ -53,7 +53,7 @@ def test_the_loop_is_closed(bottleneck: NdmEnv) -> None:
     assert much_mbps > 18.5
     assert much_rtt_ms > rtt_ms + 2.5
     assert right > slow + 0.03
-    assert right > much + 0.02
+    assert right > much + 0.01  # only what exceeds an eighth of the RTT costs
 
 
 def play(env: NdmEnv, seed: int, decisions: int) -> list[tuple[bytes, float, float]]:
