@@ -125,7 +125,7 @@ static void check_window_queue(s64 mean_us, s64 least_us, s64 last_us, s64 varia
 	queue_us = exact_queue_us(rtt_us, explained_us + noise_us);
 	REQUIRE(ndm_window_queue_us(mean_us, least_us, last_us, variation, explained_us) ==
 		queue_us);
-	/* Never more than what is seen of it. */
+	/* At most the queue of the mean RTT. */
 	REQUIRE(queue_us <= exact_queue_us(mean_us, explained_us));
 }
 

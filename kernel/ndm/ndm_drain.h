@@ -148,10 +148,8 @@ static inline bool ndm_drain_due(struct ndm_drain *d, const struct ndm_drain_vie
 	if (!d->before_us)
 		return d->decisions >= NDM_DRAIN_SOON;
 	/* At first a flow may take the queue of others for the path's RTT. */
-	if (v->decision < NDM_DRAIN_EVERY)
-		return d->decisions >= v->decision / 2;
 	return d->decisions >= min_t(u32, NDM_DRAIN_EVERY, v->decision / 2) &&
-	       ndm_is_queue(queue_us, v->min_rtt_us);
+	       (v->decision < NDM_DRAIN_EVERY || ndm_is_queue(queue_us, v->min_rtt_us));
 }
 
 /* The flow's part of the queue has run down without a drain. */
